@@ -499,25 +499,11 @@ static void print_ending(FILE *page, const struct fit_run *run) {
                          : run->ending == FIT_PLAYED                           ? "not covered: other requests"
                          : fit_run_failed(run)                                 ? "not covered: the rest of the program"
                                                : "not covered: evaluation, checkpoints, longer batches later on";
-    static const char *const texts[FIT_ENDING_COUNT] = {"the program ended",
-                                                        "stopped: three steps in a row are alike",
-                                                        "stopped: model calls repeat, or 100 calls set no new peak",
-                                                        "stopped: the server responds",
-                                                        "stopped: it served 100 steps without a new peak",
-                                                        "stopped: all requests were played",
-                                                        "stopped: steps differ but their peaks are equal, or 100 steps set no new peak",
-                                                        "stopped after the requested steps",
-                                                        "stopped: its output matched --until",
-                                                        "stopped: the time of --for had passed",
-                                                        "the program failed, out of memory",
-                                                        "the program was interrupted",
-                                                        "the program cannot run with some of its ranks only",
-                                                        "the program failed"};
     char text[300];
     int used = snprintf(text, sizeof text, "%.1f s, ", run->seconds);
     if (run->steps > 0)
         used += snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 " %s; ", run->steps, run->steps == 1 ? "step" : "steps");
-    used += snprintf(text + used, sizeof text - (size_t)used, "%s", texts[run->ending]);
+    used += snprintf(text + used, sizeof text - (size_t)used, "%s", fit_ending_sentences[run->ending]);
     if (run->ending == FIT_FAILED) (void)snprintf(text + used, sizeof text - (size_t)used, " (exit code %d)", run->exit_code);
     print_wrapped(page, "Ran", text);
     if (run->left && run->ending == FIT_TIME) {

@@ -246,6 +246,7 @@ static int answer_oom(struct fit_question *question, struct fit_plan *plan, cons
         fit_point_take_oom(question->point, run, &question->fold, model.memory_bytes);
         return CLI_FINDING;
     }
+    ui_say("vram fit: memory ran out on %s: running again with more", question->largest);
     plan->sim.memory_bytes = MORE_MEMORY;
     int code = fit_run(plan, &more);
     if (code != CLI_OK) return code;

@@ -214,7 +214,12 @@ static bool fit_ready_is(struct fit_ready *ready) {
 // Starts the program with the simulated device and the recorders loaded, and watches it.
 
 const char *const fit_ending_names[FIT_ENDING_COUNT] = {
-#define FIT_ENDING(constant, name) #name,
+#define FIT_ENDING(constant, name, sentence) #name,
+    FIT_ENDINGS(FIT_ENDING)
+#undef FIT_ENDING
+};
+const char *const fit_ending_sentences[FIT_ENDING_COUNT] = {
+#define FIT_ENDING(constant, name, sentence) sentence,
     FIT_ENDINGS(FIT_ENDING)
 #undef FIT_ENDING
 };

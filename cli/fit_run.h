@@ -34,31 +34,31 @@ struct fit_plan {
     bool folds;                          // only some of its ranks run
 };
 
-// The reason for the end of a run. X(constant, JSON name)
+// The reason for the end of a run. X(constant, JSON name, sentence)
 #define FIT_ENDINGS(X)                                                                                                                     \
-    X(FIT_ENDED, end)               /* the program exited */                                                                               \
-    X(FIT_REPEATS, repeats)         /* its steps repeat */                                                                                 \
-    X(FIT_CALLS, calls)             /* its calls of models repeat */                                                                       \
-    X(FIT_READY, ready)             /* it is a server, and serves */                                                                       \
-    X(FIT_SERVED, served)           /* it served without a new peak */                                                                     \
-    X(FIT_PLAYED, played)           /* all requests were played */                                                                         \
-    X(FIT_PLATEAU, plateau)         /* its steps differ, but not its peak */                                                               \
-    X(FIT_STEPS, steps)             /* the requested number of steps */                                                                    \
-    X(FIT_UNTIL, until)             /* its output contains the text to wait for */                                                         \
-    X(FIT_TIME, time)               /* the time ran out */                                                                                 \
-    X(FIT_OUT_OF_MEMORY, oom)       /* it failed, after memory had run out */                                                              \
-    X(FIT_INTERRUPTED, interrupted) /* it was interrupted by a signal */                                                                   \
-    X(FIT_REFUSED, refused)         /* not all ranks ran, and it does what then cannot be played */                                        \
-    X(FIT_HANGS, hangs)             /* it ended, but on GPUs a rank would wait forever for another */                                      \
-    X(FIT_FAILED, failed)           /* it failed */
+    X(FIT_ENDED, end, "the program ended")                                                                                                 \
+    X(FIT_REPEATS, repeats, "stopped: three steps in a row are alike")                                                                     \
+    X(FIT_CALLS, calls, "stopped: model calls repeat, or 100 calls set no new peak")                                                       \
+    X(FIT_READY, ready, "stopped: the server responds")                                                                                    \
+    X(FIT_SERVED, served, "stopped: it served 100 steps without a new peak")                                                               \
+    X(FIT_PLAYED, played, "stopped: all requests were played")                                                                             \
+    X(FIT_PLATEAU, plateau, "stopped: steps differ but their peaks are equal, or 100 steps set no new peak")                               \
+    X(FIT_STEPS, steps, "stopped after the requested steps")                                                                               \
+    X(FIT_UNTIL, until, "stopped: its output matched --until")                                                                             \
+    X(FIT_TIME, time, "stopped: the time of --for had passed")                                                                             \
+    X(FIT_OUT_OF_MEMORY, oom, "the program failed, out of memory")                                                                         \
+    X(FIT_INTERRUPTED, interrupted, "the program was interrupted")                                                                         \
+    X(FIT_REFUSED, refused, "the program cannot run with some of its ranks only")                                                          \
+    X(FIT_HANGS, hangs, "on GPUs a rank would wait forever for another")                                                                   \
+    X(FIT_FAILED, failed, "the program failed")
 
 enum fit_ending {
-#define FIT_ENDING(constant, name) constant,
+#define FIT_ENDING(constant, name, sentence) constant,
     FIT_ENDINGS(FIT_ENDING)
 #undef FIT_ENDING
         FIT_ENDING_COUNT
 };
-extern const char *const fit_ending_names[FIT_ENDING_COUNT];
+extern const char *const fit_ending_names[FIT_ENDING_COUNT], *const fit_ending_sentences[FIT_ENDING_COUNT];
 
 // A process that used device memory.
 struct fit_process {

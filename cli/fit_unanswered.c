@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fit_circle.h"
 #include "fit_failure.h"
 #include "fit_run.h"
 
@@ -30,8 +31,7 @@ static int by_place(const void *a, const void *b) {
     return one->peer < other->peer ? -1 : one->peer > other->peer;
 }
 
-// The file is written by the program, so its numbers are checked.
-static bool is_sound(const struct vr_rank_calls_row *row) {
+bool fit_calls_sound(const struct vr_rank_calls_row *row) {
     return atomic_load(&row->ready) != 0 && row->kind >= VR_RANK_COLLECTIVES && row->kind <= VR_RANK_RECEIVES &&
            memchr(row->communicator, '\0', sizeof row->communicator) != NULL;
 }
@@ -40,7 +40,7 @@ static bool sort_rows(const struct vr_rank_calls_file *file, struct rows *rows) 
     const uint64_t used = atomic_load(&file->used);
     *rows = (struct rows){.file = file, .sorted = calloc(VR_RANK_CALLS_ROWS, sizeof *rows->sorted)};
     for (size_t i = 0; rows->sorted != NULL && i < used && i < VR_RANK_CALLS_ROWS; i++)
-        if (is_sound(&file->rows[i])) rows->sorted[rows->count++] = &file->rows[i];
+        if (fit_calls_sound(&file->rows[i])) rows->sorted[rows->count++] = &file->rows[i];
     if (rows->count > 0) qsort(rows->sorted, rows->count, sizeof *rows->sorted, by_place);
     return rows->sorted != NULL;
 }
@@ -54,7 +54,7 @@ static const struct vr_rank_calls_row *find_row(const struct rows *rows, const s
     return found == NULL ? NULL : *found;
 }
 
-static const struct fit_process *process_of(const struct fit_run *run, const struct vr_rank_calls_row *row) {
+const struct fit_process *fit_calls_process(const struct fit_run *run, const struct vr_rank_calls_row *row) {
     for (size_t i = 0; row != NULL && i < run->process_count; i++)
         if (run->processes[i].id == row->process) return &run->processes[i];
     return NULL;
@@ -80,18 +80,23 @@ static const struct vr_rank_call *first_unanswered(const struct pair *pair) {
     return atomic_load(&call->number) == number ? call : NULL;
 }
 
+void fit_calls_site(const struct vr_rank_calls_file *file, uint32_t place, char *site, size_t capacity) {
+    struct fit_frame frame;
+    char text[sizeof file->places[0].text];
+    site[0] = '\0';
+    if (place == 0 || place > VR_RANK_CALLS_PLACES) return;
+    memcpy(text, file->places[place - 1].text, sizeof text);
+    text[sizeof text - 1] = '\0';
+    if (fit_frame_of_program(text, &frame)) fit_frame_site(&frame, site, capacity);
+}
+
 static void describe(const struct vr_rank_calls_file *file, const struct pair *pair, const struct vr_rank_call *call,
                      struct fit_unanswered *found) {
     static const char *const never[] = {"which never calls it", "which never receives them", "which never sends them"};
-    struct fit_frame frame;
     *found = (struct fit_unanswered){.any = true, .time_us = call->time_us};
     (void)snprintf(found->what, sizeof found->what, "rank %" PRIu64 " waits in %.23s of %" PRIu64 " %.15s for rank %" PRIu64 ", %s",
                    pair->caller->rank, call->name, call->count, call->type, pair->other->rank, never[pair->mine->kind]);
-    if (call->place == 0 || call->place > VR_RANK_CALLS_PLACES) return;
-    char text[sizeof file->places[0].text];
-    memcpy(text, file->places[call->place - 1].text, sizeof text);
-    text[sizeof text - 1] = '\0';
-    if (fit_frame_of_program(text, &frame)) fit_frame_site(&frame, found->site, sizeof found->site);
+    fit_calls_site(file, call->place, found->site, sizeof found->site);
 }
 
 static void compare(struct fit_run *run, const struct rows *rows, const struct pair *pair) {
@@ -103,7 +108,8 @@ static void compare(struct fit_run *run, const struct rows *rows, const struct p
 static void compare_messages(struct fit_run *run, const struct rows *rows, const struct vr_rank_calls_row *row) {
     const int opposite = row->kind == VR_RANK_SENDS ? VR_RANK_RECEIVES : VR_RANK_SENDS;
     const struct vr_rank_calls_row *joined = find_row(rows, row, VR_RANK_COLLECTIVES, row->peer, -1);
-    const struct pair pair = {row, find_row(rows, row, opposite, row->peer, row->rank), process_of(run, row), process_of(run, joined)};
+    const struct pair pair = {row, find_row(rows, row, opposite, row->peer, row->rank), fit_calls_process(run, row),
+                              fit_calls_process(run, joined)};
     compare(run, rows, &pair);
 }
 
@@ -115,8 +121,8 @@ static size_t compare_collectives(struct fit_run *run, const struct rows *rows, 
          end++)
         if (atomic_load(&rows->sorted[end]->count) < atomic_load(&rows->sorted[fewest]->count)) fewest = end;
     for (size_t i = first; i < end; i++) {
-        const struct pair pair = {rows->sorted[i], rows->sorted[fewest], process_of(run, rows->sorted[i]),
-                                  process_of(run, rows->sorted[fewest])};
+        const struct pair pair = {rows->sorted[i], rows->sorted[fewest], fit_calls_process(run, rows->sorted[i]),
+                                  fit_calls_process(run, rows->sorted[fewest])};
         compare(run, rows, &pair);
     }
     return end - first;
@@ -138,6 +144,7 @@ bool fit_unanswered_find(struct fit_run *run, const struct sim_counts *calls) {
         }
         free(rows.sorted);
     }
+    if (file != NULL) fit_circle_find(run, file);
     free(file);
     return run->unanswered.any;
 }

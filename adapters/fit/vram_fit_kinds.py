@@ -41,6 +41,12 @@ def family_of(ranks):
     return Family(len(ranks), stride) if stride > 0 and ranks[0] // stride % len(ranks) == 0 else None
 
 
+def short_name(description):
+    """Returns a group's name from its description: `pp` from DeviceMesh's `mesh_pp`, `pipeline` from Megatron's PIPELINE_MODEL_PARALLEL_GROUP."""
+    megatron = description.removesuffix("_PARALLEL_GROUP").removesuffix("_MODEL")
+    return megatron.lower() if megatron != description else description.removeprefix("mesh_")
+
+
 class Kinds:
     def __init__(self, world):
         self.world, self.families = world, {}
@@ -54,7 +60,7 @@ class Kinds:
         family = family_of(ranks)
         if family is not None:
             family = self.families.setdefault((family.size, family.stride), family)
-            family.name = family.name or (name or "").removeprefix("mesh_")
+            family.name = family.name or short_name(name or "")
         return family
 
     def talk(self, ranks):

@@ -195,7 +195,9 @@ class Failures(unittest.TestCase):
 
     def test_before_the_first_step(self):
         program = "import torch\nkept = torch.empty(64 << 20)\ndef load(): raise SystemExit('no data')\nload()\n"
-        self.assertIn("The program failed before its first step ended (exit code 1). Its last line of\noutput: no data\n", fit("-q", *python(program)).stdout)
+        page = fit("-q", *python(program)).stdout
+        self.assertIn("The program failed before its first step ended (exit code 1). Its last line of\noutput: no data\n", page)
+        self.assertRegex(page, r"  Ran            \d+\.\d s, the program failed \(exit code 1\)\n")
         self.assertIn("The program failed before its first step ended, at <string>:3:load: IndexError: list index",
                       fit("-q", *python(program.replace("raise SystemExit('no data')", "[][1]"))).stdout.replace("\n", " "))
 

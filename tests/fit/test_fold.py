@@ -118,6 +118,10 @@ class Kinds(unittest.TestCase):
         for ranks, name in ((self.stages, "mesh_pp"), (range(0, 1024, 8), "mesh_dp"), (range(8), "mesh_tp"), ([0, 3, 4], "odd"), ([0], "one")):
             self.kinds.add(list(ranks), name)
 
+    def test_names_of_groups(self):
+        for name, short in (("mesh_pp", "pp"), ("PIPELINE_MODEL_PARALLEL_GROUP", "pipeline"), ("DATA_PARALLEL_GROUP", "data"), ("experts", "experts"), ("", "")):
+            self.assertEqual(kinds.short_name(name), short)
+
     def lines(self):
         return list(self.kinds.lines())
 

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -50,9 +51,26 @@ class Job:
         paths = [named[name] for name in self.setting.get("packages", [])]
         return {**os.environ, **more, "PYTHONPATH": ":".join(paths)}
 
+    def warm(self):
+        """Fills the caches of compiled code, with which all other runs begin: one rank compiles the kernels, then each rank tunes them."""
+        (self.folder / "filled").mkdir()
+        for fold in ("0", "none"):
+            self.run(fold, f"warm-{fold}")
+            shutil.rmtree(self.folder / "filled")
+            shutil.move(self.folder / "compiled", self.folder / "filled")
+
+    def compiled(self):
+        """Returns the variables for compiled code, whose folder is the same for all ranks and runs."""
+        if not self.setting.get("warm"):
+            return {}
+        shutil.rmtree(self.folder / "compiled", ignore_errors=True)
+        shutil.copytree(self.folder / "filled", self.folder / "compiled")
+        return {"TORCHINDUCTOR_CACHE_DIR": str(self.folder / "compiled"), "TRITON_CACHE_DIR": str(self.folder / "compiled/triton")}
+
     def run(self, fold, name=None, **more):
         """Returns the answer and the recordings by rank, which are kept in the folder `name`. `more` are variables of the environment."""
         folder = self.folder / (name or fold)
+        more.update(self.compiled())
         begin = time.monotonic()
         command = [self.arguments.vram, "fit", "-q", "--json", "--steps", str(self.setting.get("steps", 3)), *self.setting.get("options", []), "--fold", fold, "-o", f"{folder}/", "--"]
         result = subprocess.run(command + self.command(), env=self.environment(**more), cwd=self.folder, capture_output=True, text=True, check=False)
@@ -98,6 +116,8 @@ def compare(arguments, setting):
         if "assets" in setting:
             make_assets(folder)
         job = Job(arguments, setting, folder)
+        if setting.get("warm"):
+            job.warm()
         (whole, all_ranks), (folded, some) = job.run("none"), job.run("auto")
         wrong = difference(all_ranks, some)
         again = wrong and job.run("none", "again", OTHER="x" * 1000)[1]  # other addresses on the host

@@ -122,20 +122,22 @@ class BertTrainer:
 
 
 class TorchTitan:
-    """torchtitan of December 2024 with Llama 3.1 8B or 70B, without pipelines, so that one rank runs for all. It prints what its allocator reserves."""
+    """torchtitan of December 2024 with Llama 3.1. Without a pipeline one rank runs for all. It prints what its allocator reserves. Where two figures are
+    published, the first is that of the schedule 1F1B."""
 
     source, packages, variables = "torchtitan-2024", ("torch", "torchao"), {}
     WORDS, TEXTS = 128000, 400  # of the tokenizer without its special tokens; of the data
     OF_MACHINE = 8  # ranks
+    CONFIGS = {f"Llama 3.1 {size.upper()}": f"llama3_{size}.toml" for size in ("8b", "70b", "405b")}
 
     @staticmethod
     def has(row):
-        return "llama3_h100_202412" in row["source"] and row["model"] in ("Llama 3.1 8B", "Llama 3.1 70B") and row["flags"].startswith(("FSDP", "2D FSDP"))
+        return "llama3_h100_202412" in row["source"] and row["model"] in TorchTitan.CONFIGS and row["flags"].startswith(("FSDP", "2D FSDP", "3D FSDP"))
 
     def __init__(self, row):
         self.flags = row["flags"]
         self.ranks = word_after(row["card_and_count"], r"^(\d+) x")
-        self.config = "llama3_70b.toml" if "70B" in row["model"] else "llama3_8b.toml"
+        self.config = self.CONFIGS[row["model"]]
         self.card = "h200"  # a Hopper with enough memory that nothing is tried again
 
     def setting(self):
@@ -150,13 +152,15 @@ class TorchTitan:
     def options(self):
         options = ["--training.batch_size", word_after(self.flags, r"local batch (\d+)")]
         for name, pattern in (("training.seq_len", r"seq (\d{5,})"), ("experimental.context_parallel_degree", r"CP (\d+)"),
-                              ("training.tensor_parallel_degree", r"TP (\d+)"), ("training.data_parallel_shard_degree", r"2D FSDP (\d+)")):
+                              ("training.tensor_parallel_degree", r"TP (\d+)"), ("training.data_parallel_shard_degree", r"[23]D FSDP (\d+)"), ("experimental.pipeline_parallel_degree", r"PP (\d+)")):
             if word_after(self.flags, pattern):
                 options += [f"--{name}", word_after(self.flags, pattern)]
         if "full AC" in self.flags:
             options += ["--activation_checkpoint.mode", "full"]
         if "compile" in self.flags:
             options += ["--training.compile"]
+        if "AsyncTP" in self.flags:
+            options += ["--experimental.enable_async_tensor_parallel"]
         if "Float8" in self.flags:
             options += ["--float8.enable_float8_linear", "--float8.enable_fsdp_float8_all_gather", "--float8.precompute_float8_dynamic_scale_for_fsdp"]
         return options
@@ -171,7 +175,7 @@ class TorchTitan:
         launcher = [python, "-m", "torch.distributed.run", "--nproc_per_node", str(int(self.ranks) // machines), "--nnodes", str(machines)]
         job = ["--job.config_file", source / "train_configs" / self.config, "--job.dump_folder", folder / "out", "--model.tokenizer_path", folder / "tokenizer.model",
                "--training.dataset", "c4_test", "--training.dataset_path", folder / "data", "--metrics.log_freq", "1"]
-        return ["--fold", "0", "--", *launcher, source / "train.py", *job, *self.options()]
+        return ["--fold", "auto" if "PP" in self.flags else "0", "--", *launcher, source / "train.py", *job, *self.options()]
 
 
 class LlamaReference:

@@ -311,6 +311,32 @@ static void many_ranks(uint64_t stream) {
     EXPECT(CALL("ncclCommDestroy", (void *), comm) == 0);
 }
 
+static void send_to(uint64_t memory, int rank, void *comm, uint64_t stream) {
+    EXPECT(CALL("ncclSend", (uint64_t, size_t, int, int, void *, uint64_t), memory, 1, INT32, rank, comm, stream) == 0);
+}
+
+static void receive_from(uint64_t memory, int rank, void *comm, uint64_t stream) {
+    EXPECT(CALL("ncclRecv", (uint64_t, size_t, int, int, void *, uint64_t), memory, 1, INT32, rank, comm, stream) == 0);
+}
+
+// An exchange between all ranks, as a group of messages. An absent rank gives what its representative gives to the same rank.
+static void exchange_messages(void *comm, int rank, uint64_t stream) {
+    int32_t numbers[8], results[8] = {9};
+    for (int other = 0; other < 8; other++) numbers[other] = 10 * rank + other;
+    const uint64_t memory = device_copy(numbers, sizeof numbers), all = device_copy(results, sizeof results);
+    EXPECT(CALL("ncclGroupStart", (void)) == 0);
+    for (int other = 0; other < 8; other++) {
+        send_to(memory + (uint64_t)other * sizeof *numbers, other, comm, stream);
+        receive_from(all + (uint64_t)other * sizeof *numbers, other, comm, stream);
+    }
+    EXPECT(CALL("ncclGroupEnd", (void)) == 0);
+    host_copy(results, all, sizeof results);
+    for (int other = 0; other < 8; other++) EXPECT(results[other] == (other < 5 ? rank : 50 + rank));
+    receive_from(all, 3, comm, stream); // nothing is known of it
+    host_copy(results, all, sizeof results);
+    EXPECT(results[0] == 0 && results[1] == rank);
+}
+
 // Runs two of eight ranks: the calls do not wait for the others, whose contribution is that of the next lower rank that runs.
 static int run_folded(struct id id, int process) {
     const int rank = process * 5;
@@ -329,8 +355,9 @@ static int run_folded(struct id id, int process) {
         EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, all, 1, INT32, root, comm, stream) ==
                0);
     if (process == 0) many_ranks(stream);
-    EXPECT(CALL("ncclSend", (uint64_t, size_t, int, int, void *, uint64_t), memory, 1, INT32, 3, comm, stream) == 0);
-    EXPECT(CALL("ncclRecv", (uint64_t, size_t, int, int, void *, uint64_t), all, 1, INT32, 3, comm, stream) == 0);
+    send_to(memory, 3, comm, stream);
+    receive_from(all, 3, comm, stream);
+    exchange_messages(comm, rank, stream);
     EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, rank, rank, &part, NULL) == INVALID_USAGE && part == NULL);
     EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, 0, rank, &part, NULL) == 0 && part != NULL);
     EXPECT(ALL_REDUCE(memory, all, 1, INT32, MAXIMUM, part, stream) == 0);

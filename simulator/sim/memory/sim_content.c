@@ -198,6 +198,15 @@ bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t s
     return true;
 }
 
+bool vr_sim_content_lose(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
+    for (uint64_t end = at + size_bytes; at < end;) {
+        const struct part part = part_at(content, at, end - at);
+        if (!pass_part(content, at, &part)) return false;
+        at += part.size_bytes;
+    }
+    return true;
+}
+
 // --- patterns -------------------------------------------------------------------------------------------------------
 
 static uint32_t rotate_word(uint32_t word, uint64_t bytes) {

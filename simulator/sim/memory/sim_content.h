@@ -169,6 +169,8 @@ bool vr_sim_content_copy(struct vr_sim_content *content, uint64_t to, uint64_t f
 // and further while the next write follows directly and does not start where a block may start, for that may be another block. If the
 // kernel `updates` its outputs, a recent small fill that starts at `at` stays readable, but counts as passed to a kernel.
 bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, bool updates);
+// Does the same for exactly the range.
+bool vr_sim_content_lose(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes);
 // Counts a launch of a kernel.
 void vr_sim_content_count_launch(struct vr_sim_content *content);
 // Records that the last write was a small fill by the kernel launched last.

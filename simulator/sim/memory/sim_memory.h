@@ -153,6 +153,8 @@ bool vr_sim_transfer_set(struct vr_sim *sim, uint64_t to, uint64_t size_bytes, u
 // Marks an address near device memory, and at most size_bytes from it, as passed to a kernel for writing. `updates`: the kernel may also
 // read it.
 void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool updates);
+// Does the same for exactly the range.
+void vr_sim_transfer_lose(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
 // Reads the bytes at an address and a level for each (enum vr_sim_level) without reporting the read.
 bool vr_sim_transfer_look(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, unsigned char *bytes, uint8_t *levels);
 // Stores a kernel's result, all of one level.

@@ -130,6 +130,12 @@ void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_by
         (void)vr_sim_content_pass(&sim->content, spot.place, spot.size_bytes, updates);
 }
 
+void vr_sim_transfer_lose(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+    struct spot spot;
+    for (uint64_t done = 0; done < size_bytes && find_spot(sim, address + done, size_bytes - done, &spot); done += spot.size_bytes)
+        if (spot.place != 0 && !vr_sim_content_lose(&sim->content, spot.place, spot.size_bytes)) return;
+}
+
 // --- results of kernels computed on the host ------------------------------------------------------------------------
 
 static bool read_spot(struct vr_sim *sim, const struct spot *spot, uint64_t size_bytes, unsigned char *bytes, uint8_t *levels) {

@@ -1,5 +1,5 @@
-// results.c: functions for adapters/fit/vram_values.py and vram_code.py, with names that NVIDIA's driver does not have. Any thread may call
-// them. They take no time on the virtual clock and are not counted as calls.
+// results.c: functions for adapters/fit/vram_values.py and vram_code.py and for the stand-in for NCCL, with names that NVIDIA's driver does
+// not have. Any thread may call them. They take no time on the virtual clock and are not counted as calls.
 #include <string.h>
 
 #include "libcuda.h"
@@ -17,6 +17,7 @@ EXPORT void vram_sim_results_end(unsigned shields);
 EXPORT unsigned vram_sim_results_captured(uint64_t *addresses, uint64_t *sizes, unsigned most);
 EXPORT void vram_sim_results_pass(uint64_t address, uint64_t size_bytes);
 EXPORT void vram_sim_kernel_code(uint64_t function, const char *ptx);
+EXPORT void vram_sim_results_lose(uint64_t address, uint64_t size_bytes);
 
 // Checks that an operation's results can be stored after the work of a stream. Returns 0 or the driver's error.
 int vram_sim_results_begin(uint32_t device, uint64_t stream) {
@@ -123,5 +124,14 @@ void vram_sim_kernel_code(uint64_t function, const char *ptx) {
     vr_mutex_lock(&sim->lock);
     const struct vr_sim_function *found = vr_sim_function_find(sim, function);
     if (found != NULL) vr_sim_kernel_follow(&found->image->kernels[found->kernel], code, strlen(code));
+    vr_mutex_unlock(&sim->lock);
+}
+
+// Drops the data of exactly the range, which a library writes and whose results are unknown.
+void vram_sim_results_lose(uint64_t address, uint64_t size_bytes) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return;
+    vr_mutex_lock(&sim->lock);
+    vr_sim_transfer_lose(sim, address, size_bytes);
     vr_mutex_unlock(&sim->lock);
 }

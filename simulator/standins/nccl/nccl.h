@@ -49,7 +49,7 @@ enum {
     NCCL_POSTS = 256,                       // how far one rank may be ahead of another
     NCCL_SLOT_BYTES = 2 * NCCL_SMALL_BYTES, // a payload, and a level for each of its elements (nccl_reduce.c)
     NCCL_SLOTS = 4,                         // payloads per rank that others may not have read yet
-    NCCL_PAIR_RANKS = 64,                   // with more ranks, messages between two transfer no payload
+    NCCL_PAIR_RANKS = 64,                   // if more ranks run, messages between two transfer no payload
 };
 
 struct nccl_unique_id {
@@ -111,8 +111,10 @@ struct nccl_comm {
     uint64_t posted;           // number of calls of this rank
     uint64_t shrinks;          // number of shrinks of this communicator
     uint64_t *sent, *received; // number of messages by peer
-    unsigned char *runs;       // by rank: whether it is a process; NULL: all are
-    struct nccl_taken *taken;  // its device memory
+    unsigned char *runs;       // by rank: its number from 1 among the ranks that are processes, 0: it is not one; NULL: all are
+    int *givers;               // by rank: the rank whose data replaces its own; NULL: all run
+    int running_count;
+    struct nccl_taken *taken; // its device memory
     // Records of its calls (nccl_calls.c); those of messages by peer.
     struct vr_rank_calls_row *collectives, **sends, **receives;
     uint64_t taken_bytes;
@@ -129,6 +131,7 @@ void nccl_derive_name(char result[NCCL_NAME_BYTES], const char *name, const char
 int nccl_join(struct nccl_comm *comm, const char *name, int rank, int rank_count);
 int nccl_meet(struct nccl_comm *comm);
 void nccl_leave(struct nccl_comm *comm);
+// Returns NULL if one of both does not run, or if too many ranks run.
 struct nccl_pair *nccl_pair_of(const struct nccl_comm *comm, int from, int to);
 unsigned char *nccl_payload(const struct nccl_comm *comm, int rank, uint64_t number);
 unsigned char *nccl_pair_payload(const struct nccl_comm *comm, int from, int to, uint64_t number);
@@ -163,6 +166,10 @@ bool nccl_fold(const char *of_id, int rank, int rank_count, unsigned char **runs
 // Does the same for a communicator of `count` ranks of `parent`, given the place of each of the parent's ranks in it, or -1.
 bool nccl_fold_part(const struct nccl_comm *parent, const int *places, int count, unsigned char **runs);
 bool nccl_runs(const struct nccl_comm *comm, int rank);
+// Returns a rank's number among those that run, which it does.
+int nccl_place_of(const struct nccl_comm *comm, int rank);
+// Finds out, for all ranks of the communicator, what nccl_stands_for() returns. Returns false if the host is out of memory.
+bool nccl_find_givers(struct nccl_comm *comm, int rank_count);
 // Returns the rank whose data replaces this rank's: itself if it runs, else the next lower one that runs, else the next higher one.
 int nccl_stands_for(const struct nccl_comm *comm, int rank);
 
@@ -205,6 +212,10 @@ struct nccl_call {
     uint64_t number; // of the call, or of the message in its pair, from 1
     bool moves;
     enum { PENDING, BEGUN, DONE } state; // of a call in a group
+    bool captured;                       // into a graph
+    uint64_t group;                      // number of the group in the process
+    // Receives from absent ranks which get the same data as this one.
+    struct nccl_call *heirs, *next_heir;
 };
 
 struct nccl_kind_facts {
@@ -219,6 +230,8 @@ static inline bool nccl_is_message(const struct nccl_call *call) { return call->
 
 // Reads the call's input into a slot: elements, and their levels at offset NCCL_SMALL_BYTES. Returns false if the driver refuses.
 bool nccl_read_values(const struct nccl_call *call, unsigned char *slot, uint64_t bytes);
+// Marks a range that a call overwrites as unknown, until the results are written.
+void nccl_forget_values(const void *at, uint64_t bytes);
 // Writes elements from a slot or from own memory. Levels come from another rank: an invalid one counts as unknown.
 bool nccl_write_values(const struct nccl_call *call, void *to, const void *bytes, const uint8_t *levels);
 static inline const uint8_t *nccl_levels(const unsigned char *slot) { return slot + NCCL_SMALL_BYTES; }

@@ -79,6 +79,50 @@ void nccl_note_join(struct nccl_comm *comm) {
     if (is_recording()) comm->collectives = new_row(comm, VR_RANK_COLLECTIVES, -1);
 }
 
+// --- order --------------------------------------------------------------------------------------------------------------------------
+// A send can end before its receive begins if NCCL's buffers hold the message: 4 MiB for each of at most 64 channels, unless the user sets
+// their size (NVIDIA's page of environment variables: NCCL_BUFFSIZE, NCCL_MAX_CTAS).
+enum { MOST_CHANNELS = 64, BUFFER_BYTES = 4 << 20 };
+enum { LEGACY_STREAM = 1, THREAD_STREAM = 2 }; // handles of the default streams; 0 is one of both
+
+static bool exceeds_buffers(const struct nccl_call *call) {
+    const char *text = getenv("NCCL_BUFFSIZE");
+    const uint64_t buffer = text == NULL ? BUFFER_BYTES : strtoull(text, NULL, 10);
+    return call->count / MOST_CHANNELS > buffer / nccl_width(call->type);
+}
+
+// Returns whose calls have to begin before this one can end. A root that only gives data may end before the others begin, and a rank that
+// only gives data before the root.
+static int32_t waits_for(const struct nccl_call *call) {
+    const bool is_root = call->root == call->comm->rank;
+    switch (call->kind) {
+    case NCCL_SEND: return exceeds_buffers(call) ? call->root : VR_RANK_WAITS_FOR_NONE;
+    case NCCL_RECEIVE: return call->root;
+    case NCCL_BROADCAST:
+    case NCCL_SCATTER: return is_root ? VR_RANK_WAITS_FOR_NONE : call->root;
+    case NCCL_REDUCE:
+    case NCCL_GATHER: return is_root ? VR_RANK_WAITS_FOR_ALL : VR_RANK_WAITS_FOR_NONE;
+    default: return VR_RANK_WAITS_FOR_ALL;
+    }
+}
+
+// Returns a number for the stream, whose calls run in their order; 0 if the call does not wait for earlier ones, or may not.
+static uint64_t order_of(const struct nccl_call *call) {
+    if (call->kind == NCCL_SPLIT || call->captured || call->stream == THREAD_STREAM) return 0;
+    return call->stream <= LEGACY_STREAM ? call->comm->context : call->stream;
+}
+
+static void queue_call(const struct nccl_call *call, const struct vr_rank_calls_row *row, const struct vr_rank_call *noted) {
+    const uint64_t index = atomic_fetch_add(&file->queued_used, 1);
+    if (index >= VR_RANK_CALLS_QUEUED) return;
+    struct vr_rank_queued *queued = &file->queued[index];
+    queued->waits_for = waits_for(call);
+    queued->stream = order_of(call);
+    queued->group = call->group;
+    queued->call = *noted;
+    atomic_store(&queued->row, (uint32_t)(row - file->rows) + 1);
+}
+
 void nccl_note_call(const struct nccl_call *call) {
     struct vr_rank_calls_row *row = is_recording() ? row_of(call->comm, call) : NULL;
     struct timespec now;
@@ -92,5 +136,6 @@ void nccl_note_call(const struct nccl_call *call) {
     (void)snprintf(noted->name, sizeof noted->name, "%s", nccl_kinds[call->kind].name);
     (void)snprintf(noted->type, sizeof noted->type, "%s", nccl_type_name(call->type));
     atomic_store(&noted->number, call->number);
+    queue_call(call, row, noted);
     atomic_store(&row->count, call->number);
 }

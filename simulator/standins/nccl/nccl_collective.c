@@ -273,12 +273,12 @@ int nccl_exchange_members(struct nccl_comm *comm, struct nccl_member mine, struc
 // --- messages -------------------------------------------------------------------------------------------------------
 static bool was_received(const struct nccl_comm *comm, const void *argument) {
     const struct nccl_call *call = argument;
-    return !nccl_runs(comm, call->root) || atomic_load(&nccl_pair_of(comm, comm->rank, call->root)->received) + NCCL_SLOTS >= call->number;
+    return atomic_load(&nccl_pair_of(comm, comm->rank, call->root)->received) + NCCL_SLOTS >= call->number;
 }
 
 static bool was_sent(const struct nccl_comm *comm, const void *argument) {
     const struct nccl_call *call = argument;
-    return !nccl_runs(comm, call->root) || atomic_load(&nccl_pair_of(comm, call->root, comm->rank)->sent) >= call->number;
+    return atomic_load(&nccl_pair_of(comm, call->root, comm->rank)->sent) >= call->number;
 }
 
 static int compare_message(const struct nccl_call *call, const struct nccl_post *theirs) {
@@ -292,7 +292,7 @@ static int post_message(struct nccl_call *call) {
     struct nccl_pair *pair = sends ? nccl_pair_of(comm, comm->rank, call->root) : nccl_pair_of(comm, call->root, comm->rank);
     call->number = sends ? ++comm->sent[call->root] : ++comm->received[call->root];
     nccl_note_call(call);
-    if (pair == NULL) return NCCL_SUCCESS; // too many ranks for a place per pair
+    if (pair == NULL) return NCCL_SUCCESS;
     bool late = false;
     if (sends && call->moves) {
         const int result = nccl_wait(comm, &(struct nccl_wait){was_received, call, call->root, "ncclSend"}, &late);
@@ -306,6 +306,11 @@ static int post_message(struct nccl_call *call) {
     return compare_message(call, sends ? &pair->receives[call->number % NCCL_POSTS] : &pair->sends[call->number % NCCL_POSTS]);
 }
 
+static void write_received(const struct nccl_call *call, const unsigned char *slot) {
+    write_part(call, call->to, slot, 0);
+    for (const struct nccl_call *heir = call->heirs; heir != NULL; heir = heir->next_heir) write_part(heir, heir->to, slot, 0);
+}
+
 static int finish_message(struct nccl_call *call) {
     struct nccl_comm *comm = call->comm;
     struct nccl_pair *pair = call->kind == NCCL_RECEIVE ? nccl_pair_of(comm, call->root, comm->rank) : NULL;
@@ -317,7 +322,7 @@ static int finish_message(struct nccl_call *call) {
     const struct nccl_post *theirs = &pair->sends[call->number % NCCL_POSTS];
     if (result == NCCL_SUCCESS) result = compare_message(call, theirs);
     if (result == NCCL_SUCCESS && call->moves && !late && atomic_load(&theirs->number) == call->number && theirs->payload_bytes != 0)
-        write_part(call, call->to, nccl_pair_payload(comm, call->root, comm->rank, call->number), 0);
+        write_received(call, nccl_pair_payload(comm, call->root, comm->rank, call->number));
     atomic_store(&pair->received, call->number);
     return result;
 }
@@ -350,10 +355,25 @@ static uint64_t parts_received(const struct nccl_call *call) {
     }
 }
 
+// Forgets what the memory held that the call overwrites. An input at its place in the output stays.
+static void forget_results(const struct nccl_call *call) {
+    const uint64_t bytes = parts_received(call) * bytes_of(call);
+    const unsigned char *to = call->to, *own = to + (uint64_t)call->comm->rank * bytes_of(call);
+    const bool gives_root = call->kind == NCCL_BROADCAST && root_of(call) == call->comm->rank && call->from == call->to;
+    if (call->kind == NCCL_ALL_GATHER && call->from == own) {
+        nccl_forget_values(to, (uint64_t)(own - to));
+        nccl_forget_values(own + bytes_of(call), bytes - bytes_of(call) - (uint64_t)(own - to));
+    } else if (!gives_root) {
+        nccl_forget_values(to, bytes);
+    }
+}
+
 static int launch(const struct nccl_call *call) {
     const struct standin_operand operands[] = {{call->from, parts_contributed(call) * bytes_of(call), STANDIN_READS},
                                                {call->to, parts_received(call) * bytes_of(call), STANDIN_WRITES}};
-    return standin_work_on(call->stream, nccl_kinds[call->kind].name, operands, sizeof operands / sizeof *operands);
+    const int error = standin_work_on(call->stream, nccl_kinds[call->kind].name, operands, sizeof operands / sizeof *operands);
+    if (error == 0 && !call->captured) forget_results(call);
+    return error;
 }
 
 int nccl_call_begin(struct nccl_call *call) {
@@ -363,7 +383,8 @@ int nccl_call_begin(struct nccl_call *call) {
     if (broken != 0) return broken;
     if (comm->is_suspended) return nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: the communicator is suspended");
     if (!take_buffers(comm)) return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: out of memory on device %d", comm->device);
-    call->moves = is_small(call) && !is_capturing(call->stream);
+    call->captured = is_capturing(call->stream);
+    call->moves = is_small(call) && !call->captured;
     atomic_store(&comm->shared->ranks[comm->rank].thread, (int)syscall(SYS_gettid)); // glibc has gettid() only since 2.30
     const int result = nccl_is_message(call) ? post_message(call) : post_collective(call);
     if (result != NCCL_SUCCESS) return result;

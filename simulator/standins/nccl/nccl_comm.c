@@ -48,6 +48,7 @@ static void destroy_comm(struct nccl_comm *comm) {
     free(comm->sends);
     free(comm->receives);
     free(comm->runs);
+    free(comm->givers);
     (void)standin_destroy(comm, NCCL_COMMUNICATOR);
 }
 
@@ -64,7 +65,8 @@ static int prepare_comm(struct nccl_comm *comm, int rank_count) {
     comm->received = calloc((size_t)rank_count, sizeof *comm->received);
     if (driver == NULL || driver->ctx_get_device(&comm->device) != 0 || driver->ctx_get_current(&comm->context) != 0)
         return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: no current device");
-    if (comm->sent == NULL || comm->received == NULL) return nccl_fail(comm, NCCL_SYSTEM_ERROR, "NCCL: not enough host memory");
+    if (comm->sent == NULL || comm->received == NULL || !nccl_find_givers(comm, rank_count))
+        return nccl_fail(comm, NCCL_SYSTEM_ERROR, "NCCL: not enough host memory");
     const uint64_t own = standin_size(STANDIN_NCCL_COMMUNICATOR, standin_library_version)->bytes;
     if (rank_count > 1 && !nccl_take(comm, own)) return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: out of memory on device %d", comm->device);
     return NCCL_SUCCESS;

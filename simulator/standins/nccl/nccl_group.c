@@ -79,6 +79,27 @@ static void give_for_absent_root(struct nccl_call *call, const struct nccl_call 
     }
 }
 
+// If the sender of a receive does not run, the receive gets what its representative sends to this rank in the group: an all-to-all may be a
+// group of messages between all ranks.
+static bool gives_to(const struct nccl_call *giver, const struct nccl_call *heir) {
+    return giver->kind == NCCL_RECEIVE && giver->comm == heir->comm && giver->root == nccl_stands_for(heir->comm, heir->root) &&
+           giver->type == heir->type && giver->count == heir->count;
+}
+
+static void receive_for_absent_senders(struct nccl_call *calls, size_t count) {
+    struct nccl_call *giver = calls; // usually also that of the next receive
+    for (size_t i = 0; i < count; i++) {
+        struct nccl_call *call = &calls[i];
+        if (call->kind != NCCL_RECEIVE || nccl_runs(call->comm, call->root)) continue;
+        for (size_t other = 0; !gives_to(giver, call) && other < count; other++) giver = &calls[other];
+        if (!gives_to(giver, call)) continue;
+        call->next_heir = giver->heirs;
+        giver->heirs = call;
+    }
+}
+
+static _Atomic uint64_t last_group;
+
 // Begins as many calls as there are places for, finishes them, and repeats. Ranks stay in step: a message or collective has the same number
 // on every rank, so that no rank waits for a call that another one begins only later.
 static int run_calls(struct nccl_call *calls, size_t count) {
@@ -88,7 +109,12 @@ static int run_calls(struct nccl_call *calls, size_t count) {
     size_t done = 0;
     if (driver == NULL) return NCCL_CUDA_ERROR;
     (void)driver->ctx_get_current(&context);
-    for (size_t i = 0; i < count; i++) give_for_absent_root(&calls[i], calls, count);
+    const uint64_t number = atomic_fetch_add(&last_group, 1) + 1;
+    for (size_t i = 0; i < count; i++) {
+        calls[i].group = number;
+        give_for_absent_root(&calls[i], calls, count);
+    }
+    receive_for_absent_senders(calls, count);
     while (done < count && result == NCCL_SUCCESS) {
         result = begin_those_that_fit(calls, count);
         if (result == NCCL_SUCCESS) result = finish_those_begun(calls, count, &done);
@@ -148,19 +174,23 @@ static int do_call(struct nccl_call call) {
 }
 
 int ncclAllReduce(const void *from, void *to, size_t count, int type, int operator, struct nccl_comm * comm, uint64_t stream) {
-    return do_call((struct nccl_call){comm, NCCL_ALL_REDUCE, from, to, count, type, operator, 0, stream, 0, false, PENDING});
+    return do_call(
+        (struct nccl_call){comm, NCCL_ALL_REDUCE, from, to, count, type, operator, 0, stream, 0, false, PENDING, false, 0, NULL, NULL});
 }
 
 int ncclReduce(const void *from, void *to, size_t count, int type, int operator, int root, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct nccl_call){comm, NCCL_REDUCE, from, to, count, type, operator, root, stream, 0, false, PENDING});
+    return do_call(
+        (struct nccl_call){comm, NCCL_REDUCE, from, to, count, type, operator, root, stream, 0, false, PENDING, false, 0, NULL, NULL});
 }
 
 int ncclReduceScatter(const void *from, void *to, size_t count, int type, int operator, struct nccl_comm * comm, uint64_t stream) {
-    return do_call((struct nccl_call){comm, NCCL_REDUCE_SCATTER, from, to, count, type, operator, 0, stream, 0, false, PENDING});
+    return do_call(
+        (struct nccl_call){comm, NCCL_REDUCE_SCATTER, from, to, count, type, operator, 0, stream, 0, false, PENDING, false, 0, NULL, NULL});
 }
 
 int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct nccl_call){comm, NCCL_BROADCAST, from, to, count, type, 0, root, stream, 0, false, PENDING});
+    return do_call(
+        (struct nccl_call){comm, NCCL_BROADCAST, from, to, count, type, 0, root, stream, 0, false, PENDING, false, 0, NULL, NULL});
 }
 
 int ncclBcast(void *buffer, size_t count, int type, int root, struct nccl_comm *comm, uint64_t stream) {
@@ -168,27 +198,27 @@ int ncclBcast(void *buffer, size_t count, int type, int root, struct nccl_comm *
 }
 
 int ncclAllGather(const void *from, void *to, size_t count, int type, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct nccl_call){comm, NCCL_ALL_GATHER, from, to, count, type, 0, 0, stream, 0, false, PENDING});
+    return do_call((struct nccl_call){comm, NCCL_ALL_GATHER, from, to, count, type, 0, 0, stream, 0, false, PENDING, false, 0, NULL, NULL});
 }
 
 int ncclAlltoAll(const void *from, void *to, size_t count, int type, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct nccl_call){comm, NCCL_ALL_TO_ALL, from, to, count, type, 0, 0, stream, 0, false, PENDING});
+    return do_call((struct nccl_call){comm, NCCL_ALL_TO_ALL, from, to, count, type, 0, 0, stream, 0, false, PENDING, false, 0, NULL, NULL});
 }
 
 int ncclGather(const void *from, void *to, size_t count, int type, int root, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct nccl_call){comm, NCCL_GATHER, from, to, count, type, 0, root, stream, 0, false, PENDING});
+    return do_call((struct nccl_call){comm, NCCL_GATHER, from, to, count, type, 0, root, stream, 0, false, PENDING, false, 0, NULL, NULL});
 }
 
 int ncclScatter(const void *from, void *to, size_t count, int type, int root, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct nccl_call){comm, NCCL_SCATTER, from, to, count, type, 0, root, stream, 0, false, PENDING});
+    return do_call((struct nccl_call){comm, NCCL_SCATTER, from, to, count, type, 0, root, stream, 0, false, PENDING, false, 0, NULL, NULL});
 }
 
 int ncclSend(const void *from, size_t count, int type, int peer, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct nccl_call){comm, NCCL_SEND, from, NULL, count, type, 0, peer, stream, 0, false, PENDING});
+    return do_call((struct nccl_call){comm, NCCL_SEND, from, NULL, count, type, 0, peer, stream, 0, false, PENDING, false, 0, NULL, NULL});
 }
 
 int ncclRecv(void *to, size_t count, int type, int peer, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct nccl_call){comm, NCCL_RECEIVE, NULL, to, count, type, 0, peer, stream, 0, false, PENDING});
+    return do_call((struct nccl_call){comm, NCCL_RECEIVE, NULL, to, count, type, 0, peer, stream, 0, false, PENDING, false, 0, NULL, NULL});
 }
 
 // --- operators that a program creates: a sum with a factor. They transfer no payload. -----------------------------------------

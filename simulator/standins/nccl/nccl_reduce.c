@@ -13,16 +13,19 @@
 enum { KNOWN, UNKNOWN = 2 };
 
 static int (*look)(uint64_t address, uint64_t elements, uint32_t element_bytes, void *bytes, uint8_t *levels);
+static void (*lose)(uint64_t address, uint64_t bytes);
 static int (*put)(uint64_t address, uint64_t elements, uint32_t element_bytes, const void *bytes, const uint8_t *levels);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void find_values(void) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     void *const found[] = {library == NULL ? NULL : dlsym(library, "vram_sim_results_look"),
-                           library == NULL ? NULL : dlsym(library, "vram_sim_results_put")};
-    if (found[0] == NULL || found[1] == NULL) return;
+                           library == NULL ? NULL : dlsym(library, "vram_sim_results_put"),
+                           library == NULL ? NULL : dlsym(library, "vram_sim_results_lose")};
+    if (found[0] == NULL || found[1] == NULL || found[2] == NULL) return;
     memcpy(&look, &found[0], sizeof look);
     memcpy(&put, &found[1], sizeof put);
+    memcpy(&lose, &found[2], sizeof lose);
 }
 
 static bool read_values(const struct nccl_call *call, unsigned char *slot, uint64_t bytes) {
@@ -54,6 +57,11 @@ bool nccl_write_values(const struct nccl_call *call, void *to, const void *bytes
     const int error = standin_driver()->memcpy((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)bytes, call->count * width);
     standin_hide(false);
     return error == 0;
+}
+
+void nccl_forget_values(const void *at, uint64_t bytes) {
+    (void)pthread_once(&once, find_values);
+    if (lose != NULL && bytes > 0) lose((uint64_t)(uintptr_t)at, bytes);
 }
 
 void nccl_reduce_levels(uint8_t *into, const uint8_t *from, uint64_t count) {

@@ -60,9 +60,10 @@ unsigned char *nccl_payload(const struct nccl_comm *comm, int rank, uint64_t num
 }
 
 struct nccl_pair *nccl_pair_of(const struct nccl_comm *comm, int from, int to) {
-    if (comm->rank_count > NCCL_PAIR_RANKS) return NULL;
+    if (comm->running_count > NCCL_PAIR_RANKS || !nccl_runs(comm, from) || !nccl_runs(comm, to)) return NULL;
+    const size_t pair = (size_t)nccl_place_of(comm, from) * (size_t)comm->running_count + (size_t)nccl_place_of(comm, to);
     unsigned char *pairs = (unsigned char *)comm->shared + head_bytes(comm->rank_count) + payloads_bytes(comm->rank_count);
-    return (struct nccl_pair *)(void *)(pairs + ((size_t)from * (size_t)comm->rank_count + (size_t)to) * pair_bytes());
+    return (struct nccl_pair *)(void *)(pairs + pair * pair_bytes());
 }
 
 unsigned char *nccl_pair_payload(const struct nccl_comm *comm, int from, int to, uint64_t number) {
@@ -85,7 +86,7 @@ static bool map_rendezvous(struct nccl_comm *comm) {
     path_of(comm->name, path);
     comm->descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (comm->descriptor < 0) return false;
-    comm->shared_bytes = head_bytes(comm->rank_count) + payloads_bytes(comm->rank_count) + pairs_bytes(comm->rank_count);
+    comm->shared_bytes = head_bytes(comm->rank_count) + payloads_bytes(comm->rank_count) + pairs_bytes(comm->running_count);
     if (is_ours(comm->descriptor, (off_t)comm->shared_bytes)) {
         void *mapped = mmap(NULL, comm->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, comm->descriptor, 0);
         if (mapped != MAP_FAILED) comm->shared = mapped;
