@@ -28,6 +28,7 @@ struct fit_phase {
     X(estimated_consumed)                                                                                                                  \
     X(estimated_activation)                                                                                                                \
     X(estimated_graph)                                                                                                                     \
+    X(estimated_reserve)                                                                                                                   \
     X(taken_graph)                                                                                                                         \
     X(estimated_requested)                                                                                                                 \
     X(estimated_cache)
