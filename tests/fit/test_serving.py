@@ -331,8 +331,9 @@ class RequestsOfSglang(unittest.TestCase):
             plan = pathlib.Path(folder, "plan")
             result = self.run_of("prompt=100,output=4,count=3", "-q", "--write-plan", str(plan))
             self.assertEqual(result.returncode, 0, result.stderr)
-            self.assertEqual(plan.joinpath("options").read_text(), "--mem-fraction-static 0.5 --cuda-graph-bs 1 2 4\n")
-            self.assertIn("this engine takes --mem-fraction-static 0.5 --cuda-graph-bs 1 2 4\n", result.stderr)
+            options = " ".join(["--mem-fraction-static", "0.5", "--cuda-graph-bs", "1", "2", "4"])
+            self.assertEqual(plan.joinpath("options").read_text(), options + "\n")
+            self.assertIn(f"this engine takes {options}\n", result.stderr)
 
 
 class Kernels(unittest.TestCase):
