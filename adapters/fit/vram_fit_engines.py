@@ -105,8 +105,9 @@ def sglang_cache(runner, *_):
     """Returns the facts after SGLang's runner created its pools, and again after it captured its graphs: it may change the pools then."""
     arguments = runner.server_args
     page = getattr(runner, "page_size", None) or sglang_setting(arguments, "page_size") or 1
-    tokens = getattr(runner, "max_total_num_tokens", None)
-    return {"engine": "sglang", "share": f"mem_fraction_static {sglang_setting(arguments, 'mem_fraction_static')}", "tokens": tokens, "blocks": tokens // page if tokens else None,
+    tokens, given = getattr(runner, "max_total_num_tokens", None), sglang_setting(arguments, "max_total_tokens")
+    share = None if given and tokens and given <= tokens + page else f"mem_fraction_static {sglang_setting(arguments, 'mem_fraction_static')}"
+    return {"engine": "sglang", "share": share, "tokens": tokens, "blocks": tokens // page if tokens else None,
             "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None)}
 
 

@@ -120,6 +120,12 @@ class Servers(unittest.TestCase):
         beyond = answer["reserved_bytes"] + answer["context_bytes"] + answer["library_bytes"] - H100 // 2
         self.assertAlmostEqual(cards["h100"]["most_share"], 1 - beyond / H100, delta=0.001)
 
+    def test_an_engine_whose_tokens_are_given(self):
+        """Its share of the device does not decide how large its cache is."""
+        program = ENGINE.replace("ServerArgs(sys.argv[1])", "ServerArgs(sys.argv[1], max_total_tokens=160)") + "while True: runner.forward()\n"
+        serving = answer_of("--card", "h100", *python(program, self.model("config.json"), "2048"))["serving"]
+        self.assertEqual((serving["tokens"], serving["share_option"], serving["cards"]), (160, "", []))
+
     def test_an_engine_that_is_killed(self):
         """Workers are killed at the end of a program: their recording from when they were ready counts."""
         folder = self.model("config.json")
@@ -343,6 +349,11 @@ class Kernels(unittest.TestCase):
             result = fit(*python(program))
             self.assertEqual(result.returncode, code, result.stderr)
             self.assertIn(f"nvcc not found: FlashInfer's {name} kernels are not compiled" if code == 0 else "its package flashinfer-jit-cache", result.stderr)
+
+    def test_norms_without_the_runtime_that_wants_nvidias_driver(self):
+        program = "import os, torch\ntorch.empty(1)\nprint('norms', os.environ['FLASHINFER_USE_CUDA_NORM'])\n"
+        self.assertIn("norms 1\n", fit(*python(program)).stderr)
+        self.assertIn("norms 0\n", fit(*python(program), FLASHINFER_USE_CUDA_NORM="0").stderr)
 
     def test_kernels_of_an_older_version_without_a_compiler(self):
         """It writes the instructions of a build at once, and calls overloads."""
