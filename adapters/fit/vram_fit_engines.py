@@ -2,7 +2,7 @@
 and the share of the device they may use. One table covers all engines; for other engines only the recording is used.
 
 The facts (text, in PID.facts): `serving engine NAME`, `serving share OPTION VALUE` (of the device's memory), `serving tokens N`,
-`serving block_tokens N`, `serving length N` (the longest sequence), `serving sequences N` (at once), `serving graphs COUNT BYTES`,
+`serving cache_bytes N` (of keys and values, where the engine reports them), `serving block_tokens N`, `serving length N` (the longest sequence), `serving sequences N` (at once), `serving graphs COUNT BYTES`,
 `serving estimated_NAME BYTES` (the engine's own figures, by which it sized its cache; cli/fit_serving.h),
 `phase NAME BEGIN END` (microseconds of the recording's clock)."""
 import functools
@@ -107,7 +107,8 @@ def sglang_cache(runner, *_):
     page = getattr(runner, "page_size", None) or sglang_setting(arguments, "page_size") or 1
     tokens, given = getattr(runner, "max_total_num_tokens", None), sglang_setting(arguments, "max_total_tokens")
     share = None if given and tokens and given <= tokens + page else f"mem_fraction_static {sglang_setting(arguments, 'mem_fraction_static')}"
-    return {"engine": "sglang", "share": share, "tokens": tokens, "blocks": tokens // page if tokens else None,
+    pool = getattr(getattr(runner, "token_to_kv_pool", None), "mem_usage", None)
+    return {"engine": "sglang", "share": share, "cache_bytes": None if pool is None else round(pool * 2**30), "tokens": tokens, "blocks": tokens // page if tokens else None,
             "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None)}
 
 

@@ -190,6 +190,7 @@ def fit_vllm_plan(vram, _):
 def serve_by_sglang(vram, folder, requests, *options):
     """Returns the answer, and what the server printed."""
     use_toolkit()
+    os.environ["SGLANG_JIT_CACHE_DIR"] = os.path.join(sys.prefix, "jit")  # compiling takes minutes of CPU time
     own = options.index("--")
     command = [vram, "fit", "--json", "-q", "--card", "h100", "--requests", requests, *options[:own], "--", sys.executable, "-m", "sglang.launch_server", "--model-path", folder,
                "--context-length", "1024", "--port", free_port(), *options[own + 1:]]
