@@ -350,6 +350,18 @@ class Kernels(unittest.TestCase):
             self.assertEqual(result.returncode, code, result.stderr)
             self.assertIn(f"nvcc not found: FlashInfer's {name} kernels are not compiled" if code == 0 else "its package flashinfer-jit-cache", result.stderr)
 
+    def test_kernels_of_sglang_without_a_compiler(self):
+        program = "import sys, torch\nfrom sglang.kernels.jit.utils.compile.loader import load_jit\ntorch.empty(1 << 20)\nload_jit(sys.argv[1], 8).run(1, 2)\n"
+        for name, code in (("activation", 0), ("fused_rope", 0), ("hadamard", 3)):
+            result = fit(*python(program, name))
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertIn(f"nvcc not found: SGLang's {name} kernels are not compiled" if code == 0 else "set CUDA_HOME to a toolkit that has nvcc", result.stderr)
+        with tempfile.TemporaryDirectory() as home:
+            pathlib.Path(home, "bin").mkdir()
+            pathlib.Path(home, "bin/nvcc").symlink_to("/bin/false")
+            result = fit(*python(program, "activation"), CUDA_HOME=home)
+            self.assertEqual((result.returncode, "nvcc not found" in result.stderr), (3, False), result.stderr)
+
     def test_norms_without_the_runtime_that_wants_nvidias_driver(self):
         program = "import os, torch\ntorch.empty(1)\nprint('norms', os.environ['FLASHINFER_USE_CUDA_NORM'])\n"
         self.assertIn("norms 1\n", fit(*python(program)).stderr)
