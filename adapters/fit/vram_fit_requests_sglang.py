@@ -19,7 +19,8 @@ def can_play(scheduler, request_kind):
     setting = functools.partial(shared.part("vram_fit_engines").sglang_setting, scheduler.server_args)
     is_one = all((setting(name) or 1) == 1 for name in ("dp_size", "pp_size"))
     is_whole = setting("disaggregation_mode") in (None, "null") and setting("speculative_algorithm") is None
-    return is_one and is_whole and scheduler.is_generation and hasattr(request_kind, "reset_for_retract")
+    counts = {"retraction_count", "cached_tokens"} <= set(request_kind.__init__.__code__.co_names)
+    return is_one and is_whole and scheduler.is_generation and counts
 
 
 def prepare_worker(scheduler):
