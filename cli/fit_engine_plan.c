@@ -72,7 +72,7 @@ static int write_margin(const struct fit_answer *answer, const char *folder) {
 
 static void say_use(const struct fit_answer *answer, const char *folder, bool has_plan) {
     const struct fit_verdict *verdict = answer->verdict;
-    char path[PATH_CAPACITY], option[200] = "", left[UI_SIZE_CAPACITY];
+    char path[PATH_CAPACITY], option[2000] = "", left[UI_SIZE_CAPACITY];
     (void)snprintf(path, sizeof path, "%s/options", folder);
     FILE *file = fopen(path, "r");
     if (file != NULL && fgets(option, sizeof option, file) != NULL) option[strcspn(option, "\n")] = '\0';

@@ -71,10 +71,11 @@ static void put_row(FILE *page, const char *title, const char *text) { fprintf(p
 
 static double percent(uint64_t part, uint64_t whole) { return whole == 0 ? 0 : (double)part * 100 / (double)whole; }
 
-static void print_queues(FILE *page, const struct fit_played *played) {
+static void print_queues(FILE *page, const struct fit_played *played, const struct fit_serving *serving) {
     char text[300];
-    (void)snprintf(text, sizeof text, "at most %s of %s blocks in use (%.1f %%), at %.1f s", COUNT(played->blocks),
-                   COUNT(played->pool_blocks), percent(played->blocks, played->pool_blocks), SECONDS(played->blocks_at_ns));
+    (void)snprintf(text, sizeof text, "at most %s of %s %s in use (%.1f %%), at %.1f s", COUNT(played->blocks), COUNT(played->pool_blocks),
+                   serving->served->block_tokens == 1 ? "tokens" : "blocks", percent(played->blocks, played->pool_blocks),
+                   SECONDS(played->blocks_at_ns));
     put_row(page, "KV cache", text);
     int used = snprintf(text, sizeof text, "at most %s, at %.1f s; ", COUNT(played->running), SECONDS(played->running_at_ns));
     if (played->waiting == 0)
@@ -140,7 +141,7 @@ void fit_played_print(FILE *page, const struct fit_played *played, const struct 
     fprintf(page, "%s\n", text);
     (void)snprintf(text, sizeof text, "%s in prompts, %s in outputs", COUNT(played->prompt_tokens), COUNT(played->output_tokens));
     put_row(page, "Tokens", text);
-    print_queues(page, played);
+    print_queues(page, played, serving);
     print_limits(page, played, serving);
     print_replicas(page, played, serving, verdict);
     (void)snprintf(text, sizeof text, "%.1f s, as if the card ran at its peak rate; a real server is slower", SECONDS(played->lasted_ns));

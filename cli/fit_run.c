@@ -518,7 +518,7 @@ static int run_program(struct running *running) {
     (void)snprintf(played, sizeof played, "%s/played", run->folder);
     if (!fit_played_read(&run->played, played) && running->plan->requests != NULL)
         ui_say("vram fit: --requests: no engine accepted the requests; vLLM's does, unless it uses data parallelism or runs in the "
-               "script's own process");
+               "script's own process; SGLang's does, unless it uses data or pipeline parallelism, a draft model or disaggregation");
     read_refusal(run);
     add_contexts(running);
     take_last_step(running);

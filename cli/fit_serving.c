@@ -18,7 +18,7 @@ static bool number_fact(struct fit_served *served, const char *line) {
         const char *name;
         uint64_t *to;
     } numbers[] = {{"tokens", &served->tokens},    {"blocks", &served->blocks},       {"block_tokens", &served->block_tokens},
-                   {"length", &served->length},    {"sequences", &served->sequences},
+                   {"length", &served->length},    {"sequences", &served->sequences}, {"cache_bytes", &served->cache_bytes},
 #define FIT_ESTIMATE_ROW(member) {#member, &served->member##_bytes},
                    FIT_ESTIMATES(FIT_ESTIMATE_ROW)
 #undef FIT_ESTIMATE_ROW
@@ -165,6 +165,7 @@ void fit_serving_find(const struct fit_verdict *verdict, struct fit_serving *ser
     struct walk walk = {.serving = serving, .roles = roles};
     if (serving->any) walk_events(&walk, verdict->recording, highest->device);
     vram_roles_destroy(roles);
+    if (serving->served->cache_bytes != 0) serving->cache_bytes = serving->served->cache_bytes;
     serving->token_bytes =
         serving->served->tokens != 0 ? serving->cache_bytes / serving->served->tokens : walk.growth_bytes * walk.steady_count;
     settle_budget(verdict, serving);

@@ -28,6 +28,7 @@ struct fit_phase {
     X(estimated_consumed)                                                                                                                  \
     X(estimated_activation)                                                                                                                \
     X(estimated_graph)                                                                                                                     \
+    X(estimated_reserve)                                                                                                                   \
     X(taken_graph)                                                                                                                         \
     X(estimated_requested)                                                                                                                 \
     X(estimated_cache)
@@ -38,7 +39,8 @@ struct fit_served {
     char share_option[48]; // "" if the cache's size is set directly
     double share;          // of the device's memory
     uint64_t tokens, blocks, block_tokens, length, sequences;
-    uint64_t captures, graph_bytes;                          // number of graphs, and bytes of their pools
+    uint64_t cache_bytes;           // keys and values, without the engine's tables of them; 0: the engine does not report them
+    uint64_t captures, graph_bytes; // number of graphs, and bytes of their pools
 #define FIT_ESTIMATE_MEMBER(member) uint64_t member##_bytes; // 0: unknown
     FIT_ESTIMATES(FIT_ESTIMATE_MEMBER)
 #undef FIT_ESTIMATE_MEMBER

@@ -1,6 +1,7 @@
 // fit_serving_print.c: prints a server's capacity, as text and as JSON.
 #include <inttypes.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,11 +29,12 @@ static void print_cache(FILE *page, const struct fit_serving *serving) {
     const struct fit_served *served = serving->served;
     char text[400];
     int used = snprintf(text, sizeof text, "%s", SIZE(serving->cache_bytes));
-    if (served->tokens != 0 && served->blocks != 0)
+    if (served->tokens != 0 && served->blocks != 0 && served->block_tokens != 1)
         used += snprintf(text + used, sizeof text - (size_t)used, ": %s blocks of %s = %s tokens", COUNT(served->blocks),
                          COUNT(served->block_tokens), COUNT(served->tokens));
     else if (serving->token_bytes != 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, ": %s tokens", COUNT(serving->cache_bytes / serving->token_bytes));
+        used += snprintf(text + used, sizeof text - (size_t)used, ": %s tokens",
+                         COUNT(served->tokens != 0 ? served->tokens : serving->cache_bytes / serving->token_bytes));
     if (serving->token_bytes != 0) used += snprintf(text + used, sizeof text - (size_t)used, ", %s per token", SIZE(serving->token_bytes));
     put_row(page, "KV cache", text);
     uint64_t length = served->length;
@@ -64,20 +66,44 @@ static void print_phases(FILE *page, const struct fit_serving *serving) {
     }
 }
 
+// Appends to a line. A line that is full stays as it is.
+static void append(char *text, size_t capacity, const char *format, ...) {
+    const size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text + used, capacity - used, format, arguments);
+    va_end(arguments);
+}
+
+// An engine that measures no activations leaves memory free for them.
+static void append_reserve(char *text, size_t capacity, const struct fit_served *served, const struct fit_verdict *verdict) {
+    const uint64_t need = fit_need_bytes(verdict), memory = verdict->ran_memory_bytes;
+    append(text, capacity, ", %s left free for activations and graphs", SIZE(served->estimated_reserve_bytes));
+    if (served->taken_graph_bytes != 0) append(text, capacity, "; graphs took %s", SIZE(served->taken_graph_bytes));
+    append(text, capacity, "; %s %s", SIZE(memory > need ? memory - need : need - memory), memory > need ? "stayed free" : "were missing");
+}
+
+static void append_use(char *text, size_t capacity, const struct fit_served *served, const struct fit_verdict *verdict) {
+    const int64_t over = (int64_t)fit_need_bytes(verdict) - (int64_t)served->estimated_requested_bytes;
+    if (served->taken_graph_bytes != 0) append(text, capacity, ", which took %s", SIZE(served->taken_graph_bytes));
+    append(text, capacity, "; it asked for %s, and used %s %s", SIZE(served->estimated_requested_bytes),
+           SIZE((uint64_t)(over < 0 ? -over : over)), over < 0 ? "less" : "more");
+}
+
 // Prints what the engine measured to size its cache, and how far its later use differed from that.
 static void print_estimate(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     const struct fit_served *served = serving->served;
     char text[500];
     if (served->estimated_requested_bytes == 0) return;
-    int used =
-        snprintf(text, sizeof text, "%s weights, %s with context and libraries, %s activations", SIZE(served->estimated_weight_bytes),
-                 SIZE(served->estimated_consumed_bytes), SIZE(served->estimated_activation_bytes));
-    if (served->estimated_graph_bytes != 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, " of which %s for graphs, which took %s",
-                         SIZE(served->estimated_graph_bytes), SIZE(served->taken_graph_bytes));
-    const int64_t over = (int64_t)fit_need_bytes(verdict) - (int64_t)served->estimated_requested_bytes;
-    (void)snprintf(text + used, sizeof text - (size_t)used, "; it asked for %s, and used %s %s", SIZE(served->estimated_requested_bytes),
-                   SIZE((uint64_t)(over < 0 ? -over : over)), over < 0 ? "less" : "more");
+    (void)snprintf(text, sizeof text, "%s weights", SIZE(served->estimated_weight_bytes));
+    if (served->estimated_consumed_bytes != 0)
+        append(text, sizeof text, ", %s with context and libraries", SIZE(served->estimated_consumed_bytes));
+    if (served->estimated_activation_bytes != 0) append(text, sizeof text, ", %s activations", SIZE(served->estimated_activation_bytes));
+    if (served->estimated_graph_bytes != 0) append(text, sizeof text, " of which %s for graphs", SIZE(served->estimated_graph_bytes));
+    if (served->estimated_reserve_bytes != 0)
+        append_reserve(text, sizeof text, served, verdict);
+    else
+        append_use(text, sizeof text, served, verdict);
     put_row(page, "Its estimate", text);
 }
 
@@ -100,9 +126,9 @@ static void print_card(FILE *page, const struct fit_serving *serving, const stru
 static void print_beyond(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     const struct fit_holding *highest = verdict->highest;
     char text[400];
-    (void)snprintf(text, sizeof text,
-                   "%s: the allocator's %s with activations as in profiling, %s context, %s libraries, minus the share of %s",
+    (void)snprintf(text, sizeof text, "%s: the allocator's %s%s, %s context, %s libraries, minus the share of %s",
                    SIZE((uint64_t)(serving->beyond_bytes > 0 ? serving->beyond_bytes : 0)), SIZE(serving->held_bytes),
+                   serving->profiling_bytes != 0 ? " with activations as in profiling" : "",
                    SIZE(highest->outside_bytes - verdict->library_bytes), SIZE(verdict->library_bytes),
                    SIZE((uint64_t)(serving->served->share * (double)verdict->ran_memory_bytes)));
     put_row(page, "Beyond it", text);
@@ -194,6 +220,8 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_s
     X(U64, "estimated_activation_bytes", served->estimated_activation_bytes, NULL_IF_EMPTY,                                                \
       "the engine's figure for activations and graphs")                                                                                    \
     X(U64, "estimated_graph_bytes", served->estimated_graph_bytes, NULL_IF_EMPTY, "the engine's estimate for graphs")                      \
+    X(U64, "estimated_reserve_bytes", served->estimated_reserve_bytes, NULL_IF_EMPTY,                                                      \
+      "what the engine leaves free for activations and graphs, without measuring them")                                                    \
     X(U64, "taken_graph_bytes", served->taken_graph_bytes, NULL_IF_EMPTY, "memory of the graphs, by the engine's own measure")             \
     X(U64, "estimated_requested_bytes", served->estimated_requested_bytes, NULL_IF_EMPTY, "the engine's share of the device")              \
     X(U64, "estimated_cache_bytes", served->estimated_cache_bytes, NULL_IF_EMPTY, "the part of that share that is left for the cache")     \

@@ -2,7 +2,7 @@
 and the share of the device they may use. One table covers all engines; for other engines only the recording is used.
 
 The facts (text, in PID.facts): `serving engine NAME`, `serving share OPTION VALUE` (of the device's memory), `serving tokens N`,
-`serving block_tokens N`, `serving length N` (the longest sequence), `serving sequences N` (at once), `serving graphs COUNT BYTES`,
+`serving cache_bytes N` (of keys and values, where the engine reports them), `serving block_tokens N`, `serving length N` (the longest sequence), `serving sequences N` (at once), `serving graphs COUNT BYTES`,
 `serving estimated_NAME BYTES` (the engine's own figures, by which it sized its cache; cli/fit_serving.h),
 `phase NAME BEGIN END` (microseconds of the recording's clock)."""
 import functools
@@ -95,13 +95,35 @@ def vllm_graphs(_, taken, *__):
     return {"taken_graph": int(taken)} if isinstance(taken, int) else {}
 
 
+def sglang_setting(arguments, name):
+    """Returns an option of SGLang's as it was settled. Newer versions keep the given options as they were."""
+    settled = getattr(sys.modules.get("sglang.srt.server_args"), "resolution_result", None)
+    return getattr(arguments, name, None) if settled is None else settled(arguments, name)
+
+
 def sglang_cache(runner, *_):
-    """Returns the facts after SGLang's runner created its pools."""
+    """Returns the facts after SGLang's runner created its pools, and again after it captured its graphs: it may change the pools then."""
     arguments = runner.server_args
-    page = getattr(runner, "page_size", None) or getattr(arguments, "page_size", None) or 1
-    tokens = getattr(runner, "max_total_num_tokens", None)
-    return {"engine": "sglang", "share": f"mem_fraction_static {arguments.mem_fraction_static}", "tokens": tokens, "blocks": tokens // page if tokens else None,
+    page = getattr(runner, "page_size", None) or sglang_setting(arguments, "page_size") or 1
+    tokens, given = getattr(runner, "max_total_num_tokens", None), sglang_setting(arguments, "max_total_tokens")
+    share = None if given and tokens and given <= tokens + page else f"mem_fraction_static {sglang_setting(arguments, 'mem_fraction_static')}"
+    pool = getattr(getattr(runner, "token_to_kv_pool", None), "mem_usage", None)
+    return {"engine": "sglang", "share": share, "cache_bytes": None if pool is None else round(pool * 2**30), "tokens": tokens, "blocks": tokens // page if tokens else None,
             "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None)}
+
+
+def sglang_estimate(runner, *_):
+    """Returns what SGLang measured, after it captured its graphs. It leaves a share of the memory that was free before the weights for
+    activations and graphs, without measuring them."""
+    gib, facts, share = 2**30, sglang_cache(runner), sglang_setting(runner.server_args, "mem_fraction_static")
+    free, weights = getattr(runner, "pre_model_load_memory", None), getattr(runner, "weight_load_mem_usage", None)
+    graphs = getattr(runner, "graph_memory_usage", None) or getattr(runner, "graph_mem_usage", None)
+    if free is not None and weights is not None:
+        facts.update(estimated_weight=int(weights * gib), estimated_requested=int(free * share * gib),
+                     estimated_reserve=int(free * (1 - share) * gib))
+    if graphs is not None:
+        facts["taken_graph"] = int((sum(graphs.values()) if hasattr(graphs, "values") else graphs) * gib)
+    return facts
 
 
 # Module, class, method; its phase ("": none); the function that returns its facts from the object, the result and the arguments; whether it
@@ -121,8 +143,9 @@ METHODS = (
     ("vllm.worker.worker_base", "LocalOrDistributedWorkerBase", "execute_model", "", None, True),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "load_model", "loading", None, False),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_memory_pool", "cache", sglang_cache, False),
-    ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_cuda_graphs", "capture", None, False),
-    ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_device_graphs", "capture", None, False),
+    ("sglang.srt.model_executor.model_runner", "ModelRunner", "alloc_memory_pool", "cache", sglang_cache, False),
+    ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_cuda_graphs", "capture", sglang_estimate, False),
+    ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_device_graphs", "capture", sglang_estimate, False),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "forward", "", None, True),
 )
 # Phases after which an engine may serve. vLLM always has both; an early recording of a large model takes seconds.
@@ -212,21 +235,24 @@ ARGUMENTS = (("vllm.engine.arg_utils", "EngineArgs", "model"), ("sglang.srt.serv
 
 
 def watch_arguments(recorder, module):
+    """Settles the options before the engine reads them: SGLang resolves them once, others at the end of their creation."""
     for place, owner, model in ARGUMENTS:
         if place != module.__name__ or not hasattr(module, owner):
             continue
         kind = getattr(module, owner)
-        settle = kind.__post_init__
+        name = "resolve_once" if hasattr(kind, "resolve_once") else "__post_init__"
+        settle = getattr(kind, name)
 
         @functools.wraps(settle)
-        def __post_init__(self, *args, settle=settle, model=model, **kwargs):
+        def settle_first(self, *args, settle=settle, model=model, **kwargs):
             try:
-                settle_engine(self, getattr(self, model), recorder)
+                if not getattr(self, "_resolution_finished", False):
+                    settle_engine(self, getattr(self, model), recorder)
             except Exception as error:
                 recorder.notes.append(f"options of the engine: {error!r}")
             return settle(self, *args, **kwargs)
 
-        kind.__post_init__ = __post_init__
+        setattr(kind, name, settle_first)
 
 
 def modules(recorder, serving):

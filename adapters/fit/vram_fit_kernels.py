@@ -5,9 +5,10 @@ import os
 import shutil
 import sys
 
-# Modules of FlashInfer whose functions allocate and return nothing: their callers in Python allocate what the kernels fill. As a simulated kernel
+# Modules of FlashInfer and of SGLang whose functions allocate and return nothing: their callers in Python allocate what the kernels fill. As a simulated kernel
 # computes nothing, functions that do nothing leave the same memory and the same values.
-FILLING = ("sampling", "trtllm_comm")
+FILLING = ("sampling", "trtllm_comm", "norm")
+FILLING_OF_SGLANG = ("activation", "clamp_position", "fused_rope", "kvcache")
 
 
 class DoesNothing:
@@ -67,6 +68,29 @@ def replace_instructions(spec):
     spec.write_ninja = write_ninja
 
 
+def replace_builds_of_sglang(recorder, module):
+    """Replaces failing builds of SGLang's own kernels."""
+    build = module.load_jit
+
+    @functools.wraps(build)
+    def load_jit(name, *args, **kwargs):
+        try:
+            return build(name, *args, **kwargs)
+        except Exception:
+            if shutil.which(os.path.join(module.toolchain.cuda_home(), "bin/nvcc")):
+                raise
+            if name not in FILLING_OF_SGLANG:
+                recorder.say(f"nvcc not found: SGLang cannot compile {name}; set CUDA_HOME to a toolkit that has nvcc")
+                raise
+            recorder.say(f"nvcc not found: SGLang's {name} kernels are not compiled and do nothing")
+            return DoesNothing()
+
+    module.load_jit = load_jit
+
+
 def modules(recorder):
     """Maps each module to the function to call after its import."""
-    return {"flashinfer.jit.core": functools.partial(replace_builds, recorder)}
+    # FlashInfer's other norms are launched by a runtime that accepts only NVIDIA's driver. Both kinds fill memory that their callers allocate.
+    os.environ.setdefault("FLASHINFER_USE_CUDA_NORM", "1")
+    return {"flashinfer.jit.core": functools.partial(replace_builds, recorder),
+            "sglang.kernels.jit.utils.compile.loader": functools.partial(replace_builds_of_sglang, recorder)}

@@ -38,3 +38,14 @@ def of_vllm(core):
     token_bytes = sum(each.size for each in config.kv_cache_tensors) / config.num_blocks / block
     weight_bytes, read, operations = core.model_executor.collective_rpc(weights_and_card)[0]
     return Pace(weight_bytes, core.vllm_config.model_config.dtype.itemsize, token_bytes, read, operations)
+
+
+def of_sglang(scheduler):
+    """Called in SGLang's scheduler, which runs the model in its own process."""
+    import torch
+
+    runner, cache = scheduler.tp_worker.model_runner, scheduler.token_to_kv_pool_allocator.get_kvcache()
+    weights = list(runner.model.parameters())
+    weight_bytes = sum(each.numel() * each.element_size() for each in weights)
+    token_bytes = cache.mem_usage * 2**30 / scheduler.max_total_num_tokens
+    return Pace(weight_bytes, runner.dtype.itemsize, token_bytes, *card(torch.cuda.get_device_properties(runner.gpu_id)))

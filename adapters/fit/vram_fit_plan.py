@@ -1,12 +1,17 @@
-"""Keeps an engine's plan for its next start, for `vram fit --write-plan`: vLLM's start-up plan, and its option for the size of the cache. vLLM's own code
-writes the plan, in each of its workers, after all requests were served. The command takes the files from the folder `plan` of the run.
+"""Keeps an engine's plan for its next start, for `vram fit --write-plan`. The command takes the files from the folder `plan` of the run.
 
-The plan has the cache's bytes of this run, and the free memory that a device must have. The free memory is what the engine asked for (the
+vLLM: its start-up plan, and its option for the size of the cache. vLLM's own code writes the plan, in each of its workers, after all requests
+were served. SGLang: its options for the share of the device and for the sizes of its graphs.
+
+vLLM's plan has the cache's bytes of this run, and the free memory that a device must have. The free memory is what the engine asked for (the
 share gpu_memory_utilization), which vLLM itself requires at its start. It is less than the memory that was free here, because a real device
 may have a few MiB less."""
 import contextlib
 import copy
+import functools
 import os
+
+import _vram_shared as shared
 
 FOLDER, OPTIONS = "plan", "options"
 
@@ -47,3 +52,21 @@ def write_vllm(core, folder):
     core.model_executor.collective_rpc(save_in_worker, args=(folder, cache_bytes))
     with open(os.path.join(folder, OPTIONS), "w", encoding="ascii") as file:
         file.write(f"--kv-cache-memory-bytes {cache_bytes}\n")
+
+
+def sglang_options(arguments):
+    """Returns the options that SGLang settled at this start: the share of the device, and the batches for which it captured graphs."""
+    setting = functools.partial(shared.part("vram_fit_engines").sglang_setting, arguments)
+    options, graphs = [f"--mem-fraction-static {setting('mem_fraction_static')}"], setting("cuda_graph_config")
+    sizes = setting("cuda_graph_bs") if graphs is None else graphs.decode.bs
+    if sizes and not setting("disable_cuda_graph"):
+        options.append(" ".join(["--cuda-graph-bs" if graphs is None else "--cuda-graph-bs-decode", *map(str, sizes)]))
+    return " ".join(options)
+
+
+def write_sglang(scheduler, folder):
+    """Called in SGLang's scheduler."""
+    folder = os.path.join(folder, FOLDER)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, OPTIONS), "w", encoding="ascii") as file:
+        file.write(sglang_options(scheduler.server_args) + "\n")

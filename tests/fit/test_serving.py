@@ -114,9 +114,17 @@ class Servers(unittest.TestCase):
         for key in cards:  # half of the memory, minus the weights
             self.assertAlmostEqual(cards[key]["tokens"], (half[key] - GIB) // (4 * MIB), delta=1)
         self.assertEqual(result.returncode, 1)
+        self.assertEqual((serving["estimated_weight_bytes"], serving["estimated_requested_bytes"], serving["estimated_reserve_bytes"], serving["taken_graph_bytes"]),
+                         (GIB, H100 // 2, H100 // 2, 3 * GIB // 4))
         # The engine uses more than its share: the context, and memory to serve.
         beyond = answer["reserved_bytes"] + answer["context_bytes"] + answer["library_bytes"] - H100 // 2
         self.assertAlmostEqual(cards["h100"]["most_share"], 1 - beyond / H100, delta=0.001)
+
+    def test_an_engine_whose_tokens_are_given(self):
+        """Its share of the device does not decide how large its cache is."""
+        program = ENGINE.replace("ServerArgs(sys.argv[1])", "ServerArgs(sys.argv[1], max_total_tokens=160)") + "while True: runner.forward()\n"
+        serving = answer_of("--card", "h100", *python(program, self.model("config.json"), "2048"))["serving"]
+        self.assertEqual((serving["tokens"], serving["share_option"], serving["cards"]), (160, "", []))
 
     def test_an_engine_that_is_killed(self):
         """Workers are killed at the end of a program: their recording from when they were ready counts."""
@@ -134,6 +142,7 @@ class Servers(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         told = " ".join(result.stdout.split())
         for part in ("Serving sglang, at most 7 sequences of 2,048 tokens", "Weights 1.0 GiB", "4.0 MiB per token", "concurrent sequences by length: 4 at 2,048, 19 at 512",
+                     "Its estimate 1.0 GiB weights, 39.6 GiB left free for activations and graphs; graphs took 768.0 MiB; 39.6 GiB stayed free",
                      "Share mem_fraction_static 0.5", "so the cache may be up to 56 tokens smaller",
                      "h100 up to 0.99", "it served 100 steps without a new peak"):
             self.assertIn(part, told)
@@ -276,6 +285,63 @@ class Requests(unittest.TestCase):
         self.assertIn("--requests and --steps cannot be used together", result.stderr)
 
 
+SGLANG = "import sys\nfrom sglang.srt.managers.scheduler import serve\nserve(sys.argv[1], **eval(sys.argv[2]))\n"
+
+
+class RequestsOfSglang(unittest.TestCase):
+    """A cache of 100 pages. The server's own first request waits until the others were played."""
+
+    def run_of(self, shape, *options, engine="{}", **variables):
+        return fit(*options, "--requests", shape, *python(SGLANG, model_folder(self, "config.json"), engine), **variables)
+
+    def played(self, shape, **variables):
+        result = self.run_of(shape, "--json", **variables)
+        answer = json.loads(result.stdout)
+        self.assertEqual((result.returncode, answer["ended"]), (0, "played"), result.stderr)
+        return answer["played"]
+
+    def test_all_at_once(self):
+        played = self.played("prompt=250,output=6,count=10")
+        self.assertEqual((played["asked"], played["served"], played["refused"], played["preemptions"]), (10, 10, 0, 0))
+        self.assertEqual((played["running"], played["waiting"], played["blocks"], played["pool_blocks"], played["request_blocks"]), (6, 4, 96, 100, 16))
+        self.assertEqual((played["prompt_tokens"], played["output_tokens"], played["longest_tokens"], played["steps"]), (2500, 60, 256, 12))
+
+    def test_the_cache_runs_out(self):
+        played = self.played("prompt=256,output=6,count=6")
+        self.assertEqual((played["served"], played["preemptions"], played["blocks"]), (6, 1, 96))
+
+    def test_arrivals_and_the_same_on_every_run(self):
+        shape = "rate=40/s,prompt=20..900,output=1..100,count=60,prefix=20"
+        first = self.played(shape)
+        self.assertEqual(first, self.played(shape))
+        self.assertEqual((first["served"], first["prefix_hit_tokens"] % 16), (60, 0))
+        self.assertGreater(first["prefix_hit_tokens"], 16 * 30)
+        self.assertGreater(first["lasted_ns"], 10**9)
+
+    def test_requests_that_are_too_long(self):
+        """The engine gives all tokens to requests of at most 1,022 tokens."""
+        played = self.played("prompt=1000..1040,output=10,count=50", FAKE_TOKENS="32000")
+        self.assertEqual((played["served"] + played["refused"], played["refused_tokens"]), (50, 1023))
+
+    def test_a_request_that_the_engine_gives_up(self):
+        played = self.played("prompt=64,output=80,count=3", FAKE_TOKENS="128")
+        self.assertEqual((played["asked"], played["served"], played["refused"]), (3, 0, 0))
+
+    def test_engines_that_are_not_played(self):
+        result = self.run_of("prompt=1,output=1", "--json", "--for", "5s", engine="{'dp_size': 2}")
+        self.assertIn("--requests: no engine accepted the requests", result.stderr)
+        self.assertIsNone(json.loads(result.stdout)["played"])
+
+    def test_a_plan_is_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plan = pathlib.Path(folder, "plan")
+            result = self.run_of("prompt=100,output=4,count=3", "-q", "--write-plan", str(plan))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            options = " ".join(["--mem-fraction-static", "0.5", "--cuda-graph-bs", "1", "2", "4"])
+            self.assertEqual(plan.joinpath("options").read_text(), options + "\n")
+            self.assertIn(f"this engine takes {options}\n", result.stderr)
+
+
 class Kernels(unittest.TestCase):
     def test_kernels_without_a_compiler(self):
         for name, code in (("sampling", 0), ("trtllm_comm", 0), ("batch_decode", 3)):
@@ -283,6 +349,23 @@ class Kernels(unittest.TestCase):
             result = fit(*python(program))
             self.assertEqual(result.returncode, code, result.stderr)
             self.assertIn(f"nvcc not found: FlashInfer's {name} kernels are not compiled" if code == 0 else "its package flashinfer-jit-cache", result.stderr)
+
+    def test_kernels_of_sglang_without_a_compiler(self):
+        program = "import sys, torch\nfrom sglang.kernels.jit.utils.compile.loader import load_jit\ntorch.empty(1 << 20)\nload_jit(sys.argv[1], 8).run(1, 2)\n"
+        for name, code in (("activation", 0), ("fused_rope", 0), ("hadamard", 3)):
+            result = fit(*python(program, name))
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertIn(f"nvcc not found: SGLang's {name} kernels are not compiled" if code == 0 else "set CUDA_HOME to a toolkit that has nvcc", result.stderr)
+        with tempfile.TemporaryDirectory() as home:
+            pathlib.Path(home, "bin").mkdir()
+            pathlib.Path(home, "bin/nvcc").symlink_to("/bin/false")
+            result = fit(*python(program, "activation"), CUDA_HOME=home)
+            self.assertEqual((result.returncode, "nvcc not found" in result.stderr), (3, False), result.stderr)
+
+    def test_norms_without_the_runtime_that_wants_nvidias_driver(self):
+        program = "import os, torch\ntorch.empty(1)\nprint('norms', os.environ['FLASHINFER_USE_CUDA_NORM'])\n"
+        self.assertIn("norms 1\n", fit(*python(program)).stderr)
+        self.assertIn("norms 0\n", fit(*python(program), FLASHINFER_USE_CUDA_NORM="0").stderr)
 
     def test_kernels_of_an_older_version_without_a_compiler(self):
         """It writes the instructions of a build at once, and calls overloads."""

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import resource
 import socket
 import subprocess
@@ -184,6 +185,50 @@ def fit_vllm_plan(vram, _):
     os.environ["VLLM_ENABLE_STARTUP_PLAN"] = "0"
     third = serve(vram, folder, "prompt=100..500,output=20,count=50", "--", *option)
     assert third["serving"]["blocks"] == first["serving"]["blocks"]
+
+
+def serve_by_sglang(vram, folder, requests, *options):
+    """Returns the answer, and what the server printed."""
+    use_toolkit()
+    os.environ["SGLANG_JIT_CACHE_DIR"] = os.path.join(sys.prefix, "jit")  # compiling takes minutes of CPU time
+    own = options.index("--")
+    command = [vram, "fit", "--json", "-q", "--card", "h100", "--requests", requests, *options[:own], "--", sys.executable, "-m", "sglang.launch_server", "--model-path", folder,
+               "--context-length", "1024", "--port", free_port(), *options[own + 1:]]
+    run = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    sys.stderr.write(run.stderr)
+    answer = json.loads(run.stdout)
+    print(f"needs {answer['need_bytes'] / GIB:.2f} GiB\n{answer['serving']}\n{answer['played']}")
+    assert (run.returncode, answer["ended"]) == (0, "played"), run.returncode
+    return answer, run.stderr
+
+
+def printed(log, name):
+    return [int(found) for found in re.findall(rf"{re.escape(name)}: (\d+)", log)]
+
+
+def fit_sglang_requests(vram, _):
+    """Requests that the cache has no room for: the same on every run, with as many retractions as SGLang prints."""
+    folder, tokens, count = model(CONFIG), 6400, 24
+    options = ("prompt=100,output=400,count=24", "--", "--max-total-tokens", tokens, "--disable-cuda-graph")
+    answers = [serve_by_sglang(vram, folder, *options) for _ in range(2)]
+    first, second = (answer["played"] for answer, _ in answers)
+    assert first == second, (first, second)
+    assert first["served"] == count and first["preemptions"] > 0 and 0.9 * tokens < first["blocks"] <= first["pool_blocks"] == tokens, first
+    for _, log in answers:
+        assert sum(printed(log, "#retracted_reqs")) == first["preemptions"], (printed(log, "#retracted_reqs"), first)
+
+
+def fit_sglang_plan(vram, _):
+    """The engine starts from the plan of a simulated run, with as many tokens. With another share it has another number. It prints as many hits as the
+    answer has."""
+    folder, plan = model(CONFIG), tempfile.mkdtemp(prefix="plan.")
+    shape = "prompt=100..500,output=20,count=50,prefix=64"
+    first, log = serve_by_sglang(vram, folder, shape, "--write-plan", plan, "--", "--chunked-prefill-size", "2048")
+    assert sum(printed(log, "#cached-token")) == first["played"]["prefix_hit_tokens"] > 0, (printed(log, "#cached-token"), first["played"])
+    options = pathlib.Path(plan, "options").read_text().split()
+    assert "--mem-fraction-static" in options and any(option.startswith("--cuda-graph-bs") for option in options), options
+    tokens = [serve_by_sglang(vram, folder, shape, "--", *given)[0]["serving"]["tokens"] for given in (options, ())]
+    assert tokens[0] == first["serving"]["tokens"] != tokens[1], (tokens, first["serving"])
 
 
 def fit_gguf_header(vram, folder):
