@@ -118,6 +118,10 @@ METHODS = (
     ("vllm.worker.worker", "Worker", "determine_num_available_blocks", "profiling", None, False),
     ("vllm.worker.worker", "Worker", "_init_cache_engine", "cache", vllm_v0_cache, False),
     ("vllm.worker.worker", "Worker", "_warm_up_model", "capture", None, False),
+    ("vllm.worker.worker", "Worker", "profile_num_available_blocks", "profiling", None, False),  # these four: before 0.4.1
+    ("vllm.worker.worker", "Worker", "init_cache_engine", "cache", vllm_v0_cache, False),
+    ("vllm.worker.worker", "Worker", "warm_up_model", "capture", None, False),
+    ("vllm.worker.worker", "Worker", "execute_model", "", None, True),
     ("vllm.worker.worker_base", "LocalOrDistributedWorkerBase", "execute_model", "", None, True),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "load_model", "loading", None, False),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_memory_pool", "cache", sglang_cache, False),
@@ -202,7 +206,7 @@ def settle_engine(arguments, model, recorder):
     if arguments.load_format != "dummy" and (os.environ.get(WANTED_BY_ENGINE) == "1" or lacks(model, WEIGHTS)):
         arguments.load_format = "dummy"
         recorder.say("the engine uses dummy weights, as with --load-format dummy")
-    if not arguments.skip_tokenizer_init and lacks(model, TOKENIZERS):
+    if getattr(arguments, "skip_tokenizer_init", True) is False and lacks(model, TOKENIZERS):
         arguments.skip_tokenizer_init = True
         recorder.say("the model has no tokenizer: the engine runs as with --skip-tokenizer-init")
 

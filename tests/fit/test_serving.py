@@ -43,8 +43,8 @@ def python(program, *arguments):
     return ("--", sys.executable, "-c", program, *arguments)
 
 
-def answer_of(*arguments):
-    result = fit("--json", *arguments)
+def answer_of(*arguments, **variables):
+    result = fit("--json", *arguments, **variables)
     assert result.stdout, result.stderr
     return json.loads(result.stdout)
 
@@ -141,13 +141,25 @@ class Servers(unittest.TestCase):
         result = fit("-q", "--dummy-weights", *python(ENGINE, folder, "2048"))
         self.assertEqual(result.returncode, 0)
 
-    def test_the_first_engine_of_vllm(self):
+    def first_engine(self, **variables):
         program = f"from vllm.worker.worker import Worker\nworker = Worker({H100}, 2048)\nwhile True: worker.execute_model()\n"
-        answer = answer_of("--for", "60s", "--card", "h100", *python(program))
+        answer = answer_of("--for", "60s", "--card", "h100", *python(program), **variables)
         serving, blocks = answer["serving"], (H100 // 2 - 3 * GIB) // (64 * MIB)
         self.assertEqual((answer["ended"], serving["engine"], serving["share_option"], serving["share"]), ("served", "vllm", "gpu_memory_utilization", 0.5))
         self.assertEqual((serving["weight_bytes"], serving["profiling_bytes"], serving["cache_bytes"]), (GIB, 3 * GIB, blocks * 64 * MIB))
         self.assertEqual((serving["tokens"], serving["blocks"], serving["length"], serving["sequences"]), (16 * blocks, blocks, 2048, 7))
+
+    def test_the_first_engine_of_vllm(self):
+        self.first_engine()
+
+    def test_the_first_engine_of_vllm_by_its_early_names(self):
+        self.first_engine(FAKE_VLLM="0.2")
+
+    def test_options_of_an_engine_that_always_needs_a_tokenizer(self):
+        program = "import sys\nfrom vllm.engine.arg_utils import EngineArgs\nEngineArgs(sys.argv[1])\nimport torch\ntorch.empty(1 << 20)\n"
+        result = fit("--json", *python(program, self.model("config.json")))
+        self.assertIn("loads dummy", result.stderr)
+        self.assertNotIn("the recorder: options", result.stderr)
 
     def test_options_that_are_there_already(self):
         folder = self.model("config.json", "tokenizer.json", "model.safetensors")
