@@ -26,8 +26,10 @@ struct fit_phase {
 #define FIT_ESTIMATES(X)                                                                                                                   \
     X(estimated_weight)                                                                                                                    \
     X(estimated_consumed)                                                                                                                  \
+    X(estimated_outside)                                                                                                                   \
     X(estimated_activation)                                                                                                                \
     X(estimated_graph)                                                                                                                     \
+    X(estimated_subtracted_graph)                                                                                                          \
     X(taken_graph)                                                                                                                         \
     X(estimated_requested)                                                                                                                 \
     X(estimated_cache)

@@ -64,17 +64,34 @@ static void print_phases(FILE *page, const struct fit_serving *serving) {
     }
 }
 
-// Prints what the engine measured to size its cache, and how far its later use differed from that.
+// Writes what the engine measured to size its cache. Versions of an engine keep different parts of it.
+static int write_estimate(char *text, size_t capacity, const struct fit_served *served) {
+    const struct {
+        const char *before;
+        uint64_t bytes;
+        const char *after;
+    } parts[] = {
+        {"", served->estimated_weight_bytes, " weights"},
+        {", ", served->estimated_consumed_bytes, " with context and libraries"},
+        {", ", served->estimated_consumed_bytes == 0 ? served->estimated_outside_bytes : 0, " outside of PyTorch"},
+        {", ", served->estimated_activation_bytes, " activations"},
+        {", ", served->estimated_graph_bytes,
+         served->estimated_subtracted_graph_bytes != 0 ? " for graphs" : " for graphs, not taken from the cache"},
+        {", ", served->taken_graph_bytes, " taken by graphs"},
+    };
+    int used = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].bytes != 0)
+            used += snprintf(text + used, capacity - (size_t)used, "%s%s%s", parts[i].before, SIZE(parts[i].bytes), parts[i].after);
+    return used;
+}
+
+// Prints the engine's measurements, and how far its later use differed from them.
 static void print_estimate(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     const struct fit_served *served = serving->served;
     char text[500];
     if (served->estimated_requested_bytes == 0) return;
-    int used =
-        snprintf(text, sizeof text, "%s weights, %s with context and libraries, %s activations", SIZE(served->estimated_weight_bytes),
-                 SIZE(served->estimated_consumed_bytes), SIZE(served->estimated_activation_bytes));
-    if (served->estimated_graph_bytes != 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, " of which %s for graphs, which took %s",
-                         SIZE(served->estimated_graph_bytes), SIZE(served->taken_graph_bytes));
+    const int used = write_estimate(text, sizeof text, served);
     const int64_t over = (int64_t)fit_need_bytes(verdict) - (int64_t)served->estimated_requested_bytes;
     (void)snprintf(text + used, sizeof text - (size_t)used, "; it asked for %s, and used %s %s", SIZE(served->estimated_requested_bytes),
                    SIZE((uint64_t)(over < 0 ? -over : over)), over < 0 ? "less" : "more");
@@ -191,9 +208,12 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_s
     X(U64, "graph_bytes", served->graph_bytes, ALWAYS, "bytes in their pools")                                                             \
     X(U64, "estimated_weight_bytes", served->estimated_weight_bytes, NULL_IF_EMPTY, "weights, by the engine's own measure")                \
     X(U64, "estimated_consumed_bytes", served->estimated_consumed_bytes, NULL_IF_EMPTY, "the same with context and libraries")             \
-    X(U64, "estimated_activation_bytes", served->estimated_activation_bytes, NULL_IF_EMPTY,                                                \
-      "the engine's figure for activations and graphs")                                                                                    \
+    X(U64, "estimated_outside_bytes", served->estimated_outside_bytes, NULL_IF_EMPTY,                                                      \
+      "memory outside of PyTorch that the engine saw while it measured")                                                                   \
+    X(U64, "estimated_activation_bytes", served->estimated_activation_bytes, NULL_IF_EMPTY, "the engine's figure for activations")         \
     X(U64, "estimated_graph_bytes", served->estimated_graph_bytes, NULL_IF_EMPTY, "the engine's estimate for graphs")                      \
+    X(U64, "estimated_subtracted_graph_bytes", served->estimated_subtracted_graph_bytes, NULL_IF_EMPTY,                                    \
+      "the part of that estimate by which the engine made its cache smaller")                                                              \
     X(U64, "taken_graph_bytes", served->taken_graph_bytes, NULL_IF_EMPTY, "memory of the graphs, by the engine's own measure")             \
     X(U64, "estimated_requested_bytes", served->estimated_requested_bytes, NULL_IF_EMPTY, "the engine's share of the device")              \
     X(U64, "estimated_cache_bytes", served->estimated_cache_bytes, NULL_IF_EMPTY, "the part of that share that is left for the cache")     \

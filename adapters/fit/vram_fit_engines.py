@@ -82,12 +82,17 @@ def vllm_v0_cache(worker, *_):
 
 
 def vllm_estimate(worker, *_):
-    """Returns what vLLM measured to size its cache, after it captured its graphs."""
+    """Returns what vLLM measured to size its cache, after it captured its graphs. Versions before 0.11 do not keep it. An activation peak includes
+    the estimate for graphs where the worker also keeps what was consumed in total."""
     if not hasattr(worker, "available_kv_cache_memory_bytes"):
         return {}
-    of = {"weight": worker.model_runner.model_memory_usage, "requested": worker.requested_memory, "cache": worker.available_kv_cache_memory_bytes,
-          "consumed": getattr(worker, "total_consumed", None), "activation": getattr(worker, "peak_activation_memory", None),
-          "graph": getattr(worker, "cudagraph_memory_estimate", None)}
+    graph = getattr(worker, "cudagraph_memory_estimate", None)
+    subtracted = graph if graph and getattr(sys.modules.get("vllm.envs"), "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", False) else 0
+    consumed, activation = getattr(worker, "total_consumed", None), getattr(worker, "peak_activation_memory", None)
+    if consumed is not None and activation is not None:
+        activation -= subtracted
+    of = {"weight": worker.model_runner.model_memory_usage, "requested": getattr(worker, "requested_memory", None), "cache": worker.available_kv_cache_memory_bytes,
+          "consumed": consumed, "outside": getattr(worker, "non_torch_memory", None), "activation": activation, "graph": graph, "subtracted_graph": subtracted}
     return {f"estimated_{name}": int(value) for name, value in of.items() if value is not None}
 
 

@@ -155,6 +155,19 @@ class Servers(unittest.TestCase):
     def test_the_first_engine_of_vllm_by_its_early_names(self):
         self.first_engine(FAKE_VLLM="0.2")
 
+    def estimate(self, version, subtracts="1"):
+        """Returns what the answer says of the engine's own measurements."""
+        program = f"from vllm.v1.worker.gpu_worker import Worker\nworker = Worker({H100})\nwhile True: worker.execute_model()\n"
+        told = fit("-q", "--for", "60s", "--card", "h100", *python(program), FAKE_VLLM=version, FAKE_SUBTRACTS=subtracts).stdout
+        return " ".join(told.split()).partition("Its estimate ")[2].partition("; it asked")[0]
+
+    def test_what_each_version_measured(self):
+        """A version's answer has the parts that it keeps, and no zero for the others."""
+        self.assertEqual(self.estimate("0.33"), "1.0 GiB weights, 1.1 GiB with context and libraries, 2.0 GiB activations, 512.0 MiB for graphs, 500.0 MiB taken by graphs")
+        self.assertEqual(self.estimate("0.19", "0"), "1.0 GiB weights, 64.0 MiB outside of PyTorch, 2.0 GiB activations, 512.0 MiB for graphs, not taken from the cache, 500.0 MiB taken by graphs")
+        self.assertEqual(self.estimate("0.11"), "1.0 GiB weights, 500.0 MiB taken by graphs")
+        self.assertEqual(self.estimate("0.8"), "")
+
     def test_options_of_an_engine_that_always_needs_a_tokenizer(self):
         program = "import sys\nfrom vllm.engine.arg_utils import EngineArgs\nEngineArgs(sys.argv[1])\nimport torch\ntorch.empty(1 << 20)\n"
         result = fit("--json", *python(program, self.model("config.json")))
