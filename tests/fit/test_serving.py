@@ -149,6 +149,14 @@ class Servers(unittest.TestCase):
         self.assertEqual((serving["weight_bytes"], serving["profiling_bytes"], serving["cache_bytes"]), (GIB, 3 * GIB, blocks * 64 * MIB))
         self.assertEqual((serving["tokens"], serving["blocks"], serving["length"], serving["sequences"]), (16 * blocks, blocks, 2048, 7))
 
+    def test_the_remedy_for_host_memory(self):
+        """Making up weights is no remedy where the engine does so already. The program pretends to take 5 GiB of host memory."""
+        program = "import resource, types\nresource.getrusage = lambda who: types.SimpleNamespace(ru_maxrss=5 << 20)\n" + ENGINE
+        for names, remedy in ((("config.json",), False), (("config.json", "tokenizer.json", "model.safetensors"), True)):
+            told = " ".join(fit("-q", *python(program, self.model(*names), "2048")).stdout.split())
+            self.assertIn("5.0 GiB of host memory", told)
+            self.assertEqual("--dummy-weights avoids the cost" in told, remedy)
+
     def test_the_first_engine_of_vllm(self):
         self.first_engine()
 
