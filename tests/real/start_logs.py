@@ -33,7 +33,7 @@ TERMS = (
     ("activations", rf"(?:torch peak increase|activation peak) {NUMBERS} ?GiB", r"(?:torch peak memory increase:|PyTorch activation peak memory takes) ([\d.]+)GiB", max),
     ("non-torch", rf"non[-_]torch(?: increase|_memory)? {NUMBERS} ?GiB", r"(?:non-torch forward increase memory:|non_torch_memory takes) (-?[\d.]+)GiB", max),
     ("graphs", rf"(?:CUDA graph actual|graph capture) {NUMBERS} GiB", r"Graph capturing finished in \d+ secs?, took (-?[\d.]+) GiB", max),
-    ("KV cache", rf"(?:available KV|available_kv_cache_memory|; KV) {NUMBERS} ?GiB", r"(?:Available KV cache memory:|memory reserved for KV Cache is) ([\d.]+) ?GiB", min),
+    ("KV cache", rf"(?:[Aa]vailable KV(?: cache memory)?|available_kv_cache_memory|; KV) {NUMBERS} ?GiB", r"(?:Available KV cache memory:|memory reserved for KV Cache is) ([\d.]+) ?GiB", min),
     ("tokens", rf"(?:KV tokens {NUMBERS}|{NUMBERS} tokens|# (?:CUDA|cuda|GPU) blocks {NUMBERS})", r"(?:GPU KV cache size:|# (?:CUDA|cuda|GPU) blocks:) ([\d,]*\d)", min),
 )
 COLUMNS = ("id", "model", "options", "there", "here", *(name for name, *_ in TERMS))
