@@ -142,7 +142,14 @@ METHODS = (
 )
 # Phases after which an engine may serve. vLLM always has both; an early recording of a large model takes seconds.
 READY = (("vllm.v1.worker.gpu_worker", "capture"), ("vllm.worker.worker", "capture"), ("sglang.srt.model_executor.model_runner", "cache"), ("sglang.srt.model_executor.model_runner", "capture"))
+REHEARSALS = ("profiling", "capture")  # phases in which an engine runs its model on made-up inputs
 WANTED_BY_ENGINE = "VRAM_FIT_DUMMY"
+
+
+def rehearse(phase, more):
+    values = sys.modules.get("_vram_values")
+    if values is not None and phase in REHEARSALS:
+        values.rehearse(more)
 
 
 def wrap(serving, owner, name, phase, tell, is_step, is_ready):
@@ -154,11 +161,13 @@ def wrap(serving, owner, name, phase, tell, is_step, is_ready):
     def wrapper(self, *args, **kwargs):
         begin, result = now(), None
         serving.inside += bool(phase)
+        rehearse(phase, 1)
         try:
             result = method(self, *args, **kwargs)
             return result
         finally:
             serving.inside -= bool(phase)
+            rehearse(phase, -1)
             try:
                 if phase:
                     serving.passed(phase, begin)
