@@ -26,8 +26,10 @@ struct fit_phase {
 #define FIT_ESTIMATES(X)                                                                                                                   \
     X(estimated_weight)                                                                                                                    \
     X(estimated_consumed)                                                                                                                  \
+    X(estimated_outside)                                                                                                                   \
     X(estimated_activation)                                                                                                                \
     X(estimated_graph)                                                                                                                     \
+    X(estimated_subtracted_graph)                                                                                                          \
     X(estimated_reserve)                                                                                                                   \
     X(taken_graph)                                                                                                                         \
     X(estimated_requested)                                                                                                                 \
@@ -40,7 +42,8 @@ struct fit_served {
     double share;          // of the device's memory
     uint64_t tokens, blocks, block_tokens, length, sequences;
     uint64_t cache_bytes;           // keys and values, without the engine's tables of them; 0: the engine does not report them
-    uint64_t captures, graph_bytes; // number of graphs, and bytes of their pools
+    uint64_t made_up;                                        // 1: the engine makes up its weights
+    uint64_t captures, graph_bytes;                          // number of graphs, and bytes of their pools
 #define FIT_ESTIMATE_MEMBER(member) uint64_t member##_bytes; // 0: unknown
     FIT_ESTIMATES(FIT_ESTIMATE_MEMBER)
 #undef FIT_ESTIMATE_MEMBER
@@ -96,7 +99,7 @@ void fit_serving_judge(const struct fit_serving *serving, struct fit_verdict *ve
 void fit_serving_print(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict);
 // Writes an object. There must be a cache of keys and values.
 void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *serving, const struct fit_verdict *verdict);
-// dummy_weights: whether the option was given.
+// dummy_weights: whether the option was given. A remedy is printed unless it was, or the engine itself makes up its weights.
 void fit_host_print(FILE *page, const struct fit_run *run, bool dummy_weights);
 
 #endif

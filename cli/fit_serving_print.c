@@ -75,35 +75,39 @@ static void append(char *text, size_t capacity, const char *format, ...) {
     va_end(arguments);
 }
 
-// An engine that measures no activations leaves memory free for them.
-static void append_reserve(char *text, size_t capacity, const struct fit_served *served, const struct fit_verdict *verdict) {
-    const uint64_t need = fit_need_bytes(verdict), memory = verdict->ran_memory_bytes;
-    append(text, capacity, ", %s left free for activations and graphs", SIZE(served->estimated_reserve_bytes));
-    if (served->taken_graph_bytes != 0) append(text, capacity, "; graphs took %s", SIZE(served->taken_graph_bytes));
-    append(text, capacity, "; %s %s", SIZE(memory > need ? memory - need : need - memory), memory > need ? "stayed free" : "were missing");
+// Appends what the engine measured to size its cache. Engines, and their versions, keep different parts of it.
+static void append_measured(char *text, size_t capacity, const struct fit_served *served) {
+    const struct {
+        uint64_t bytes;
+        const char *what;
+    } parts[] = {
+        {served->estimated_weight_bytes, "weights"},
+        {served->estimated_consumed_bytes, "with context and libraries"},
+        {served->estimated_consumed_bytes == 0 ? served->estimated_outside_bytes : 0, "outside of PyTorch"},
+        {served->estimated_activation_bytes, "activations"},
+        {served->estimated_graph_bytes,
+         served->estimated_subtracted_graph_bytes != 0 ? "for graphs" : "for graphs, not taken from the cache"},
+        {served->estimated_reserve_bytes, "left free for activations and graphs"},
+        {served->taken_graph_bytes, "taken by graphs"},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].bytes != 0) append(text, capacity, "%s%s %s", *text == '\0' ? "" : ", ", SIZE(parts[i].bytes), parts[i].what);
 }
 
-static void append_use(char *text, size_t capacity, const struct fit_served *served, const struct fit_verdict *verdict) {
-    const int64_t over = (int64_t)fit_need_bytes(verdict) - (int64_t)served->estimated_requested_bytes;
-    if (served->taken_graph_bytes != 0) append(text, capacity, ", which took %s", SIZE(served->taken_graph_bytes));
-    append(text, capacity, "; it asked for %s, and used %s %s", SIZE(served->estimated_requested_bytes),
-           SIZE((uint64_t)(over < 0 ? -over : over)), over < 0 ? "less" : "more");
-}
-
-// Prints what the engine measured to size its cache, and how far its later use differed from that.
+// Prints the engine's measurements, and how far its later use differed from them. An engine that measures no activations leaves memory
+// free for them.
 static void print_estimate(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     const struct fit_served *served = serving->served;
-    char text[500];
-    if (served->estimated_requested_bytes == 0) return;
-    (void)snprintf(text, sizeof text, "%s weights", SIZE(served->estimated_weight_bytes));
-    if (served->estimated_consumed_bytes != 0)
-        append(text, sizeof text, ", %s with context and libraries", SIZE(served->estimated_consumed_bytes));
-    if (served->estimated_activation_bytes != 0) append(text, sizeof text, ", %s activations", SIZE(served->estimated_activation_bytes));
-    if (served->estimated_graph_bytes != 0) append(text, sizeof text, " of which %s for graphs", SIZE(served->estimated_graph_bytes));
+    const uint64_t need = fit_need_bytes(verdict), memory = verdict->ran_memory_bytes, asked = served->estimated_requested_bytes;
+    char text[500] = "";
+    if (asked == 0) return;
+    append_measured(text, sizeof text, served);
     if (served->estimated_reserve_bytes != 0)
-        append_reserve(text, sizeof text, served, verdict);
+        append(text, sizeof text, "; %s %s", SIZE(memory > need ? memory - need : need - memory),
+               memory > need ? "stayed free" : "were missing");
     else
-        append_use(text, sizeof text, served, verdict);
+        append(text, sizeof text, "; it asked for %s, and used %s %s", SIZE(asked), SIZE(need > asked ? need - asked : asked - need),
+               need > asked ? "more" : "less");
     put_row(page, "Its estimate", text);
 }
 
@@ -217,11 +221,17 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_s
     X(U64, "graph_bytes", served->graph_bytes, ALWAYS, "bytes in their pools")                                                             \
     X(U64, "estimated_weight_bytes", served->estimated_weight_bytes, NULL_IF_EMPTY, "weights, by the engine's own measure")                \
     X(U64, "estimated_consumed_bytes", served->estimated_consumed_bytes, NULL_IF_EMPTY, "the same with context and libraries")             \
-    X(U64, "estimated_activation_bytes", served->estimated_activation_bytes, NULL_IF_EMPTY,                                                \
-      "the engine's figure for activations and graphs")                                                                                    \
+    X(U64, "estimated_outside_bytes", served->estimated_outside_bytes, NULL_IF_EMPTY,                                                      \
+      "memory outside of PyTorch that the engine saw while it measured")                                                                   \
+    X(U64, "estimated_activation_bytes", served->estimated_activation_bytes, NULL_IF_EMPTY, "the engine's figure for activations")         \
     X(U64, "estimated_graph_bytes", served->estimated_graph_bytes, NULL_IF_EMPTY, "the engine's estimate for graphs")                      \
+<<<<<<< HEAD
     X(U64, "estimated_reserve_bytes", served->estimated_reserve_bytes, NULL_IF_EMPTY,                                                      \
       "what the engine leaves free for activations and graphs, without measuring them")                                                    \
+=======
+    X(U64, "estimated_subtracted_graph_bytes", served->estimated_subtracted_graph_bytes, NULL_IF_EMPTY,                                    \
+      "the part of that estimate by which the engine made its cache smaller")                                                              \
+>>>>>>> hG
     X(U64, "taken_graph_bytes", served->taken_graph_bytes, NULL_IF_EMPTY, "memory of the graphs, by the engine's own measure")             \
     X(U64, "estimated_requested_bytes", served->estimated_requested_bytes, NULL_IF_EMPTY, "the engine's share of the device")              \
     X(U64, "estimated_cache_bytes", served->estimated_cache_bytes, NULL_IF_EMPTY, "the part of that share that is left for the cache")     \
@@ -246,8 +256,10 @@ void fit_serving_json(struct vr_json *json, const char *name, const struct fit_s
 // If start-up took much time or memory, prints the reason and a remedy.
 void fit_host_print(FILE *page, const struct fit_run *run, bool dummy_weights) {
     const struct fit_host *host = NULL;
-    for (size_t i = 0; i < run->process_count; i++)
+    for (size_t i = 0; i < run->process_count; i++) {
+        dummy_weights = dummy_weights || run->processes[i].served.made_up != 0;
         if (host == NULL || run->processes[i].host.most_bytes > host->most_bytes) host = &run->processes[i].host;
+    }
     if (host == NULL || host->most_bytes == 0) return;
     char text[400];
     int used = snprintf(text, sizeof text, "%.1f s until the program used the device; %s of host memory", host->begin_seconds,

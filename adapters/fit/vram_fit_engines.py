@@ -2,7 +2,8 @@
 and the share of the device they may use. One table covers all engines; for other engines only the recording is used.
 
 The facts (text, in PID.facts): `serving engine NAME`, `serving share OPTION VALUE` (of the device's memory), `serving tokens N`,
-`serving cache_bytes N` (of keys and values, where the engine reports them), `serving block_tokens N`, `serving length N` (the longest sequence), `serving sequences N` (at once), `serving graphs COUNT BYTES`,
+`serving cache_bytes N` (of keys and values, where the engine reports them), `serving block_tokens N`, `serving length N` (the longest sequence),
+`serving sequences N` (at once), `serving graphs COUNT BYTES`, `serving made_up 1` (the weights),
 `serving estimated_NAME BYTES` (the engine's own figures, by which it sized its cache; cli/fit_serving.h),
 `phase NAME BEGIN END` (microseconds of the recording's clock)."""
 import functools
@@ -59,6 +60,11 @@ class Serving:
 # --- the engines ------------------------------------------------------------------------------------------------------------------
 
 
+def made_up(options):
+    """Returns whether the engine makes up its weights, by its options for loading."""
+    return int("dummy" in str(getattr(options, "load_format", "")).lower())
+
+
 def vllm_cache(worker, _, config):
     """Returns the facts after vLLM's worker created its cache from `config`."""
     settings = worker.vllm_config
@@ -70,7 +76,7 @@ def vllm_cache(worker, _, config):
     given = settings.cache_config.kv_cache_memory_bytes if hasattr(settings.cache_config, "kv_cache_memory_bytes") else None
     return {"engine": "vllm", "share": None if given else f"gpu_memory_utilization {settings.cache_config.gpu_memory_utilization}", "tokens": tokens,
             "blocks": config.num_blocks, "block_tokens": block, "length": settings.model_config.max_model_len,
-            "sequences": settings.scheduler_config.max_num_seqs}
+            "sequences": settings.scheduler_config.max_num_seqs, "made_up": made_up(getattr(settings, "load_config", None))}
 
 
 def vllm_v0_cache(worker, *_):
@@ -78,16 +84,22 @@ def vllm_v0_cache(worker, *_):
     cache = worker.cache_config
     tokens = cache.num_gpu_blocks * cache.block_size
     return {"engine": "vllm", "share": f"gpu_memory_utilization {cache.gpu_memory_utilization}", "tokens": tokens, "blocks": cache.num_gpu_blocks,
-            "block_tokens": cache.block_size, "length": worker.model_config.max_model_len, "sequences": worker.scheduler_config.max_num_seqs}
+            "block_tokens": cache.block_size, "length": worker.model_config.max_model_len, "sequences": worker.scheduler_config.max_num_seqs,
+            "made_up": made_up(getattr(worker, "load_config", worker.model_config))}  # before 0.4 the model's configuration has it
 
 
 def vllm_estimate(worker, *_):
-    """Returns what vLLM measured to size its cache, after it captured its graphs."""
+    """Returns what vLLM measured to size its cache, after it captured its graphs. Versions before 0.11 do not keep it. An activation peak includes
+    the estimate for graphs where the worker also keeps what was consumed in total."""
     if not hasattr(worker, "available_kv_cache_memory_bytes"):
         return {}
-    of = {"weight": worker.model_runner.model_memory_usage, "requested": worker.requested_memory, "cache": worker.available_kv_cache_memory_bytes,
-          "consumed": getattr(worker, "total_consumed", None), "activation": getattr(worker, "peak_activation_memory", None),
-          "graph": getattr(worker, "cudagraph_memory_estimate", None)}
+    graph = getattr(worker, "cudagraph_memory_estimate", None)
+    subtracted = graph if graph and getattr(sys.modules.get("vllm.envs"), "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", False) else 0
+    consumed, activation = getattr(worker, "total_consumed", None), getattr(worker, "peak_activation_memory", None)
+    if consumed is not None and activation is not None:
+        activation -= subtracted
+    of = {"weight": worker.model_runner.model_memory_usage, "requested": getattr(worker, "requested_memory", None), "cache": worker.available_kv_cache_memory_bytes,
+          "consumed": consumed, "outside": getattr(worker, "non_torch_memory", None), "activation": activation, "graph": graph, "subtracted_graph": subtracted}
     return {f"estimated_{name}": int(value) for name, value in of.items() if value is not None}
 
 
@@ -109,7 +121,7 @@ def sglang_cache(runner, *_):
     share = None if given and tokens and given <= tokens + page else f"mem_fraction_static {sglang_setting(arguments, 'mem_fraction_static')}"
     pool = getattr(getattr(runner, "token_to_kv_pool", None), "mem_usage", None)
     return {"engine": "sglang", "share": share, "cache_bytes": None if pool is None else round(pool * 2**30), "tokens": tokens, "blocks": tokens // page if tokens else None,
-            "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None)}
+            "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None), "made_up": made_up(arguments)}
 
 
 def sglang_estimate(runner, *_):
@@ -140,6 +152,10 @@ METHODS = (
     ("vllm.worker.worker", "Worker", "determine_num_available_blocks", "profiling", None, False),
     ("vllm.worker.worker", "Worker", "_init_cache_engine", "cache", vllm_v0_cache, False),
     ("vllm.worker.worker", "Worker", "_warm_up_model", "capture", None, False),
+    ("vllm.worker.worker", "Worker", "profile_num_available_blocks", "profiling", None, False),  # these four: before 0.4.1
+    ("vllm.worker.worker", "Worker", "init_cache_engine", "cache", vllm_v0_cache, False),
+    ("vllm.worker.worker", "Worker", "warm_up_model", "capture", None, False),
+    ("vllm.worker.worker", "Worker", "execute_model", "", None, True),
     ("vllm.worker.worker_base", "LocalOrDistributedWorkerBase", "execute_model", "", None, True),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "load_model", "loading", None, False),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_memory_pool", "cache", sglang_cache, False),
@@ -150,7 +166,14 @@ METHODS = (
 )
 # Phases after which an engine may serve. vLLM always has both; an early recording of a large model takes seconds.
 READY = (("vllm.v1.worker.gpu_worker", "capture"), ("vllm.worker.worker", "capture"), ("sglang.srt.model_executor.model_runner", "cache"), ("sglang.srt.model_executor.model_runner", "capture"))
+REHEARSALS = ("profiling", "capture")  # phases in which an engine runs its model on made-up inputs
 WANTED_BY_ENGINE = "VRAM_FIT_DUMMY"
+
+
+def rehearse(phase, more):
+    values = sys.modules.get("_vram_values")
+    if values is not None and phase in REHEARSALS:
+        values.rehearse(more)
 
 
 def wrap(serving, owner, name, phase, tell, is_step, is_ready):
@@ -162,11 +185,13 @@ def wrap(serving, owner, name, phase, tell, is_step, is_ready):
     def wrapper(self, *args, **kwargs):
         begin, result = now(), None
         serving.inside += bool(phase)
+        rehearse(phase, 1)
         try:
             result = method(self, *args, **kwargs)
             return result
         finally:
             serving.inside -= bool(phase)
+            rehearse(phase, -1)
             try:
                 if phase:
                     serving.passed(phase, begin)
@@ -225,7 +250,7 @@ def settle_engine(arguments, model, recorder):
     if arguments.load_format != "dummy" and (os.environ.get(WANTED_BY_ENGINE) == "1" or lacks(model, WEIGHTS)):
         arguments.load_format = "dummy"
         recorder.say("the engine uses dummy weights, as with --load-format dummy")
-    if not arguments.skip_tokenizer_init and lacks(model, TOKENIZERS):
+    if getattr(arguments, "skip_tokenizer_init", True) is False and lacks(model, TOKENIZERS):
         arguments.skip_tokenizer_init = True
         recorder.say("the model has no tokenizer: the engine runs as with --skip-tokenizer-init")
 

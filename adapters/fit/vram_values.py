@@ -151,6 +151,7 @@ class Values:
         self.generator = torch.Generator()
         self.libraries, self.taken = {}, set()  # by namespace
         self.stopped = False  # no further values are computed
+        self.rehearsals = 0  # under way: an engine runs its model on made-up inputs, and kernels of Triton are not computed
         self.graphs = part("graphs").Graphs(self)
         self.begin, self.plain = part("call").begin, torch._C.DisableTorchFunction
 
@@ -380,6 +381,13 @@ def stop():
     """Stops computing values. Memory that kernels write from now on is unknown, and reads of it are listed."""
     for values in BEGUN:
         values.stopped = True
+
+
+def rehearse(more):
+    """Begins a rehearsal (1) or ends one (-1). Operations are still computed, because they may decide sizes. Kernels of Triton, each of which takes
+    seconds in all, are computed only for what graphs replay later."""
+    for values in BEGUN:
+        values.rehearsals += more
 
 
 def begin(torch):

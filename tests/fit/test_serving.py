@@ -43,8 +43,8 @@ def python(program, *arguments):
     return ("--", sys.executable, "-c", program, *arguments)
 
 
-def answer_of(*arguments):
-    result = fit("--json", *arguments)
+def answer_of(*arguments, **variables):
+    result = fit("--json", *arguments, **variables)
     assert result.stdout, result.stderr
     return json.loads(result.stdout)
 
@@ -150,13 +150,46 @@ class Servers(unittest.TestCase):
         result = fit("-q", "--dummy-weights", *python(ENGINE, folder, "2048"))
         self.assertEqual(result.returncode, 0)
 
-    def test_the_first_engine_of_vllm(self):
+    def first_engine(self, **variables):
         program = f"from vllm.worker.worker import Worker\nworker = Worker({H100}, 2048)\nwhile True: worker.execute_model()\n"
-        answer = answer_of("--for", "60s", "--card", "h100", *python(program))
+        answer = answer_of("--for", "60s", "--card", "h100", *python(program), **variables)
         serving, blocks = answer["serving"], (H100 // 2 - 3 * GIB) // (64 * MIB)
         self.assertEqual((answer["ended"], serving["engine"], serving["share_option"], serving["share"]), ("served", "vllm", "gpu_memory_utilization", 0.5))
         self.assertEqual((serving["weight_bytes"], serving["profiling_bytes"], serving["cache_bytes"]), (GIB, 3 * GIB, blocks * 64 * MIB))
         self.assertEqual((serving["tokens"], serving["blocks"], serving["length"], serving["sequences"]), (16 * blocks, blocks, 2048, 7))
+
+    def test_the_remedy_for_host_memory(self):
+        """Making up weights is no remedy where the engine does so already. The program pretends to take 5 GiB of host memory."""
+        program = "import resource, types\nresource.getrusage = lambda who: types.SimpleNamespace(ru_maxrss=5 << 20)\n" + ENGINE
+        for names, remedy in ((("config.json",), False), (("config.json", "tokenizer.json", "model.safetensors"), True)):
+            told = " ".join(fit("-q", *python(program, self.model(*names), "2048")).stdout.split())
+            self.assertIn("5.0 GiB of host memory", told)
+            self.assertEqual("--dummy-weights avoids the cost" in told, remedy)
+
+    def test_the_first_engine_of_vllm(self):
+        self.first_engine()
+
+    def test_the_first_engine_of_vllm_by_its_early_names(self):
+        self.first_engine(FAKE_VLLM="0.2")
+
+    def estimate(self, version, subtracts="1"):
+        """Returns what the answer says of the engine's own measurements."""
+        program = f"from vllm.v1.worker.gpu_worker import Worker\nworker = Worker({H100})\nwhile True: worker.execute_model()\n"
+        told = fit("-q", "--for", "60s", "--card", "h100", *python(program), FAKE_VLLM=version, FAKE_SUBTRACTS=subtracts).stdout
+        return " ".join(told.split()).partition("Its estimate ")[2].partition("; it asked")[0]
+
+    def test_what_each_version_measured(self):
+        """A version's answer has the parts that it keeps, and no zero for the others."""
+        self.assertEqual(self.estimate("0.33"), "1.0 GiB weights, 1.1 GiB with context and libraries, 2.0 GiB activations, 512.0 MiB for graphs, 500.0 MiB taken by graphs")
+        self.assertEqual(self.estimate("0.19", "0"), "1.0 GiB weights, 64.0 MiB outside of PyTorch, 2.0 GiB activations, 512.0 MiB for graphs, not taken from the cache, 500.0 MiB taken by graphs")
+        self.assertEqual(self.estimate("0.11"), "1.0 GiB weights, 500.0 MiB taken by graphs")
+        self.assertEqual(self.estimate("0.8"), "")
+
+    def test_options_of_an_engine_that_always_needs_a_tokenizer(self):
+        program = "import sys\nfrom vllm.engine.arg_utils import EngineArgs\nEngineArgs(sys.argv[1])\nimport torch\ntorch.empty(1 << 20)\n"
+        result = fit("--json", *python(program, self.model("config.json")))
+        self.assertIn("loads dummy", result.stderr)
+        self.assertNotIn("the recorder: options", result.stderr)
 
     def test_options_that_are_there_already(self):
         folder = self.model("config.json", "tokenizer.json", "model.safetensors")

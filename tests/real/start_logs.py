@@ -33,7 +33,7 @@ TERMS = (
     ("activations", rf"(?:torch peak increase|activation peak) {NUMBERS} ?GiB", r"(?:torch peak memory increase:|PyTorch activation peak memory takes) ([\d.]+)GiB", max),
     ("non-torch", rf"non[-_]torch(?: increase|_memory)? {NUMBERS} ?GiB", r"(?:non-torch forward increase memory:|non_torch_memory takes) (-?[\d.]+)GiB", max),
     ("graphs", rf"(?:CUDA graph actual|graph capture) {NUMBERS} GiB", r"Graph capturing finished in \d+ secs?, took (-?[\d.]+) GiB", max),
-    ("KV cache", rf"(?:available KV|available_kv_cache_memory|; KV) {NUMBERS} ?GiB", r"(?:Available KV cache memory:|memory reserved for KV Cache is) ([\d.]+) ?GiB", min),
+    ("KV cache", rf"(?:[Aa]vailable KV(?: cache memory)?|available_kv_cache_memory|; KV) {NUMBERS} ?GiB", r"(?:Available KV cache memory:|memory reserved for KV Cache is) ([\d.]+) ?GiB", min),
     ("tokens", rf"(?:KV tokens {NUMBERS}|{NUMBERS} tokens|# (?:CUDA|cuda|GPU) blocks {NUMBERS})", r"(?:GPU KV cache size:|# (?:CUDA|cuda|GPU) blocks:) ([\d,]*\d)", min),
 )
 COLUMNS = ("id", "model", "options", "there", "here", *(name for name, *_ in TERMS))
@@ -71,6 +71,14 @@ def completed(row):
     """Returns the row with what start_commands.toml says of it."""
     given = COMMANDS.get(row["id"], {})
     return {**row, **given, "flags": given.get("command", row["flags"])}
+
+
+def serve_command(folder):
+    """Returns the command that serves a model with the vLLM of the environment: versions before 0.5.3 have no `vllm serve`."""
+    vllm, python = shutil.which("vllm"), shutil.which("python")
+    if vllm is not None and os.path.dirname(vllm) == os.path.dirname(python):
+        return [vllm, "serve", folder]
+    return [python, "-m", "vllm.entrypoints.openai.api_server", "--model", folder]
 
 
 def free_port():
@@ -119,7 +127,7 @@ def run(vram, row, log):
     write_model(folder, shape_of(row["model"]))
     # An engine that finds kernels which it tuned before takes less memory while it measures: 0.80 GiB for Granite 3.3 8B instead of 0.85.
     with open(log, "w", encoding="utf-8") as file, tempfile.TemporaryDirectory(prefix="cache.") as cache:
-        command = [vram, "fit", "--json", "--card", card, "--devices", count, *memory, "--", "vllm", "serve", folder, *options_of(row["flags"]), "--port", str(free_port())]
+        command = [vram, "fit", "--json", "--card", card, "--devices", count, *memory, "--", *serve_command(folder), *options_of(row["flags"]), "--port", str(free_port())]
         caches = {name: f"{cache}/{name}" for name in ("VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR")}
         variables = {**os.environ, "VLLM_LOGGING_LEVEL": "DEBUG", **caches, **row.get("variables", {})}
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=file, env=variables, check=False)
@@ -166,9 +174,8 @@ def has(results, row, version):
 
 
 def version_here():
-    python = pathlib.Path(shutil.which("vllm")).with_name("python")  # vLLM itself cannot be imported without a device
-    code = "import importlib.metadata; print(importlib.metadata.version('vllm'))"
-    return subprocess.run([python, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    code = "import importlib.metadata; print(importlib.metadata.version('vllm'))"  # vLLM itself cannot be imported without a device
+    return subprocess.run(["python", "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def run_rows(vram, logs, path, wanted):

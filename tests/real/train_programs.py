@@ -20,6 +20,12 @@ def word_after(text, pattern, default=None):
     return found[1] if found else default
 
 
+def write_texts(folder, count):
+    """Writes a data set of texts without meaning."""
+    folder.mkdir()
+    (folder / "data.json").write_text((json.dumps({"text": "so many words of no meaning " * 400}) + "\n") * count)
+
+
 class LitGpt:
     """The scripts of LitGPT at 8641822, with which its tables of October 2023 were made."""
 
@@ -169,13 +175,88 @@ class TorchTitan:
         words = itertools.chain.from_iterable(itertools.product(range(256), repeat=length) for length in (1, 2, 3))
         lines = [f"{base64.b64encode(bytes(word)).decode()} {rank}\n" for rank, word in enumerate(itertools.islice(words, self.WORDS))]
         (folder / "tokenizer.model").write_text("".join(lines))
-        (folder / "data").mkdir()
-        (folder / "data/data.json").write_text((json.dumps({"text": "so many words of no meaning " * 400}) + "\n") * self.TEXTS)
+        write_texts(folder / "data", self.TEXTS)
         machines = max(1, int(self.ranks) // self.OF_MACHINE)
         launcher = [python, "-m", "torch.distributed.run", "--nproc_per_node", str(int(self.ranks) // machines), "--nnodes", str(machines)]
         job = ["--job.config_file", source / "train_configs" / self.config, "--job.dump_folder", folder / "out", "--model.tokenizer_path", folder / "tokenizer.model",
                "--training.dataset", "c4_test", "--training.dataset_path", folder / "data", "--metrics.log_freq", "1"]
         return ["--fold", "auto" if "PP" in self.flags else "0", "--", *launcher, source / "train.py", *job, *self.options()]
+
+
+class TorchTitan2026:
+    """torchtitan of August 2026, whose page about NVFP4 has figures of Llama 3 8B; one rank runs for all. PYTHONPATH has what it imports."""
+
+    source, packages, card = "torchtitan-2026", ("torch", "torchao"), "gb200"
+    variables = {"HF_HUB_OFFLINE": "1"}
+    CONFIGS = {"BF16": "llama3_8b", "MXFP8": "llama3_8b_mxfp8", "NVFP4": "llama3_8b_first_85_pct_layers_nvfp4"}
+    TEXTS = 4000  # enough for a batch of 32 sequences
+
+    @staticmethod
+    def has(row):
+        return row["source"].startswith("pytorch/torchtitan:torchtitan/components/quantization/nvfp4.md")
+
+    def __init__(self, row):
+        self.flags = row["flags"]
+
+    def setting(self):
+        return "torchtitan FSDP 4, " + self.flags.partition("context 2048; ")[2]
+
+    def published(self, figures):
+        return float(word_after(figures, r"memory ([\d.]+) GiB")), "GiB"
+
+    def predicted(self, answer):
+        return answer["reserved_bytes"] / GIB
+
+    def command(self, vram, python, source, folder):
+        (folder / "torchtitan").symlink_to(source / "torchtitan")
+        write_texts(folder / "data", self.TEXTS)
+        config = self.CONFIGS[word_after(self.flags, r"(BF16|MXFP8|NVFP4)")]
+        options = {"module": "llama3", "config": config, "parallelism.data_parallel_shard_degree": 4, "training.seq_len": word_after(self.flags, r"context (\d+)"),
+                   "training.local_batch_size": word_after(self.flags, r"local batch (\d+)"), "compile.components": "model", "dataloader.dataset": "c4_test",
+                   "dataloader.dataset_path": folder / "data", "hf-assets-path": source / "tests/assets/tokenizer", "dump_folder": folder / "out", "metrics.log_freq": 1}
+        words = [word for name, value in options.items() for word in (f"--{name}", value)]
+        switches = ["--compile.enable", "--metrics.no-enable-tensorboard", "--profiler.no-enable-profiling"]
+        return ["--fold", "0", "--", python, "-m", "torch.distributed.run", "--nproc_per_node", "4", "-m", "torchtitan.train", *words, *switches]
+
+
+class TorchTune:
+    """The recipes for one GPU whose memory is in torchtune's README: batches of two packed sequences of 2,048 tokens, compiled. Of the two figures of a
+    recipe, the larger one is without checkpointing of activations. PYTHONPATH has torchtune."""
+
+    source, packages, variables, card = None, ("torch", "torchtune", "torchao"), {}, "h100"  # a card on which all fit
+    TEXTS = 60
+
+    @staticmethod
+    def has(row):
+        return row["source"].startswith("pytorch/torchtune:README") and row["card_and_count"].startswith("1 x")
+
+    def __init__(self, row):
+        self.checkpointing = "4090" in row["card_and_count"]
+        self.kind = "qlora" if "QLoRA" in row["flags"] else "lora" if row["flags"].startswith("lora") else "full"
+
+    def setting(self):
+        return f"torchtune {self.kind}_finetune_single_device" + ("" if self.checkpointing else ", activations kept")
+
+    def published(self, figures):
+        return float(word_after(figures, r"GPU ([\d.]+) GiB")), "GiB"
+
+    def predicted(self, answer):
+        return answer["reserved_bytes"] / GIB
+
+    def command(self, vram, python, source, folder):
+        make = [vram, "sim", "--", python, HERE / "programs/torchtune_folder.py", "llama3_1_8b", folder / "model", self.TEXTS]
+        subprocess.run([str(word) for word in make], check=True)
+        code = "import importlib.util as u; print(u.find_spec('torchtune').submodule_search_locations[0])"
+        recipes = pathlib.Path(subprocess.run([python, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()).parent / "recipes"
+        script = "full_finetune_single_device.py" if self.kind == "full" else "lora_finetune_single_device.py"
+        config = recipes / f"configs/llama3_1/8B_{self.kind}_single_device.yaml"
+        data = {"_component_": "torchtune.datasets.text_completion_dataset", "source": "json", "data_files": folder / "model/data.json", "split": "train", "packed": "True"}
+        load = {"_component_": "torchtune.training.FullModelTorchTuneCheckpointer", "checkpoint_dir": folder / "model", "checkpoint_files": "[model.pt]",
+                "output_dir": folder / "out"}
+        options = {**{f"dataset.{name}": value for name, value in data.items()}, **{f"checkpointer.{name}": value for name, value in load.items()},
+                   "tokenizer.path": folder / "model/tokenizer.model", "tokenizer.max_seq_len": 2048, "batch_size": 2, "gradient_accumulation_steps": 1, "compile": "True",
+                   "enable_activation_checkpointing": self.checkpointing, "output_dir": folder / "out"}
+        return ["--dummy-weights", "--", python, recipes / script, "--config", config, *(f"{name}={value}" for name, value in options.items())]
 
 
 class LlamaReference:
@@ -205,4 +286,4 @@ class LlamaReference:
         return ["--devices", self.RANKS, "--fold", "0", "--", *launcher, HERE / "programs/llama_reference.py", source, self.SEQUENCE, self.BATCH]
 
 
-PROGRAMS = (LitGpt, BertTrainer, TorchTitan, LlamaReference)
+PROGRAMS = (LitGpt, BertTrainer, TorchTitan, TorchTitan2026, TorchTune, LlamaReference)

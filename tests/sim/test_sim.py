@@ -266,6 +266,25 @@ cuda.cuMemcpyDtoH_v2(got, ctypes.c_uint64(address.value + 1024), ctypes.c_size_t
                 self.assertEqual(result.stderr.count("that no copy or fill wrote"), 1, result.stderr)
                 self.assertIn("<module> at <string>:9", result.stderr)
 
+    def test_a_replaced_kernel_is_not_the_place(self):
+        """vram's own replacements of kernels, and PyTorch's method by which they call the kernel, are between the program and its read."""
+        program = """import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+context, address, got = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.create_string_buffer(4)
+cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context), cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(64))
+def define(text, file): exec(compile(text, file, "exec"), globals())
+define("def redispatch(): cuda.cuMemcpyDtoH_v2(got, address, ctypes.c_size_t(4))", "/library/torch/_ops.py")
+define("def run(): redispatch()", "/library/vram_values.py")
+define("def other(): run()", "/library/torch/_ops.py")
+def model(): other()
+model()
+"""
+        told = run("sim", "--reads", "--", sys.executable, "-c", program).stderr
+        self.assertIn("model at <string>", told)
+        self.assertIn("other at /library/torch/_ops.py", told)
+        for hidden in ("vram_values", "redispatch"):
+            self.assertNotIn(hidden, told)
+
     def test_without_libvram_a_place_is_a_module_and_an_offset(self):
         result = run("sim", "--reads", "--", sys.executable, "-c", self.PROGRAM, VRAM_SIM_STACKS="/none")
         self.assertEqual((result.stdout, result.returncode), ("False\n", 0), result.stderr)

@@ -62,6 +62,26 @@ class Triton(unittest.TestCase):
             """, ["[0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0] 4 [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]", "[8.0, 10.0, 12.0, 14.0, 8.0, 10.0, 12.0, 14.0] 8"], "--reads")
         self.assertIn("every read returned what a GPU would have returned", result.stderr)
 
+    def test_a_rehearsal_is_not_computed(self):
+        """What a graph replays after it is."""
+        program = """
+            import sys
+            rehearse, graph, graphed = sys.modules["_vram_values"].rehearse, torch.cuda.CUDAGraph(), torch.empty(8, device="cuda")
+            rehearse(1)
+            double[(2,)](known, out, count, 8, BLOCK=4)
+            with torch.cuda.graph(graph):
+                double[(2,)](known, graphed, count, 8, BLOCK=4)
+            rehearse(-1)
+            print(out[3].item())
+            graph.replay()
+            print(graphed.tolist())
+            double[(2,)](known, out, count, 8, BLOCK=4)
+            print(out.tolist())
+            """
+        doubled = "[0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0]"
+        result = self.expect(program, ["0.0", doubled, doubled], "--reads")
+        self.assertEqual(self.lines(program, result), ["print(out[3].item())"], result.stderr)
+
     def test_levels_go_element_by_element(self):
         program = """
             half = torch.where(known < 4, known, torch.empty(8, device="cuda"))

@@ -60,6 +60,17 @@ static bool is_own(const struct vram_frame *frame) {
     return name != NULL && strncmp(name, "/vram_values", sizeof "/vram_values" - 1) == 0;
 }
 
+// Returns whether the frame is PyTorch's method by which such a replacement calls the kernel, in versions where that method is in Python.
+static bool is_way_to_kernel(const struct vram_frame *frame) {
+    const char *name = strrchr(frame->filename, '/');
+    return name != NULL && strcmp(name, "/_ops.py") == 0;
+}
+
+// Returns whether the frame is none of the program's: a replacement of a kernel, or its call of the kernel.
+static bool is_hidden(const struct vram_frame *frames, size_t count, size_t i) {
+    return is_own(&frames[i]) || (i + 1 < count && is_own(&frames[i + 1]) && is_way_to_kernel(&frames[i]));
+}
+
 // Returns whether the name is that of a function of NVIDIA's libraries which the program called.
 static bool is_call(const char *name) {
     return vr_libcuda_is_api(name) || (strncmp(name, "nccl", 4) == 0 && name[4] >= 'A' && name[4] <= 'Z');
@@ -72,8 +83,8 @@ static void describe_place(uint32_t stack, struct place *place) {
     if (count > FRAMES_MOST) count = FRAMES_MOST;
     for (size_t i = 0; i < count && i < API_FRAMES; i++)
         if (is_call(frames[i].name)) first = i + 1;
-    while (first < count && is_own(&frames[first])) first++;
     for (size_t i = first; i < count; i++) {
+        if (is_hidden(frames, count, i)) continue;
         const char *name = frames[i].name[0] == '\0' ? "?" : frames[i].name;
         if (frames[i].line > 0)
             add_line(place, "%s at %s:%" PRId64, name, frames[i].filename, frames[i].line);
