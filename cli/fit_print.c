@@ -499,20 +499,23 @@ static void print_ending(FILE *page, const struct fit_run *run) {
                          : run->ending == FIT_PLAYED                           ? "not covered: other requests"
                          : fit_run_failed(run)                                 ? "not covered: the rest of the program"
                                                : "not covered: evaluation, checkpoints, longer batches later on";
-    static const char *const texts[FIT_ENDING_COUNT] = {"the program ended",
-                                                        "stopped: three steps in a row are alike",
-                                                        "stopped: model calls repeat, or 100 calls set no new peak",
-                                                        "stopped: the server responds",
-                                                        "stopped: it served 100 steps without a new peak",
-                                                        "stopped: all requests were played",
-                                                        "stopped: steps differ but their peaks are equal, or 100 steps set no new peak",
-                                                        "stopped after the requested steps",
-                                                        "stopped: its output matched --until",
-                                                        "stopped: the time of --for had passed",
-                                                        "the program failed, out of memory",
-                                                        "the program was interrupted",
-                                                        "the program cannot run with some of its ranks only",
-                                                        "the program failed"};
+    static const char *const texts[FIT_ENDING_COUNT] = {
+        [FIT_ENDED] = "the program ended",
+        [FIT_REPEATS] = "stopped: three steps in a row are alike",
+        [FIT_CALLS] = "stopped: model calls repeat, or 100 calls set no new peak",
+        [FIT_READY] = "stopped: the server responds",
+        [FIT_SERVED] = "stopped: it served 100 steps without a new peak",
+        [FIT_PLAYED] = "stopped: all requests were played",
+        [FIT_PLATEAU] = "stopped: steps differ but their peaks are equal, or 100 steps set no new peak",
+        [FIT_STEPS] = "stopped after the requested steps",
+        [FIT_UNTIL] = "stopped: its output matched --until",
+        [FIT_TIME] = "stopped: the time of --for had passed",
+        [FIT_OUT_OF_MEMORY] = "the program failed, out of memory",
+        [FIT_INTERRUPTED] = "the program was interrupted",
+        [FIT_REFUSED] = "the program cannot run with some of its ranks only",
+        [FIT_HANGS] = "the program ended; on GPUs it would hang",
+        [FIT_FAILED] = "the program failed",
+    };
     char text[300];
     int used = snprintf(text, sizeof text, "%.1f s, ", run->seconds);
     if (run->steps > 0)

@@ -176,6 +176,7 @@ class Failures(unittest.TestCase):
         self.assertNotIn("Fits", result.stdout)
         self.assertNotIn("Smallest", result.stdout)
         self.assertIn("not known (78.4 GiB to spare until then)", result.stdout)
+        self.assertIn("3 steps; the program failed (exit code 1)", result.stdout)
         self.assertLessEqual(max(map(len, lines)), 80)
 
     def test_in_json_nothing_is_sure(self):
