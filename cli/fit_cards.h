@@ -51,17 +51,19 @@ struct fit_card {
     bool unsure; // it might not fit: the program failed early, or the data-dependent bytes decide
     enum fit_method method;
     uint64_t room_bytes; // for the allocator of the holding with the least room
-    uint64_t need_bytes; // of the device, with context and libraries, for the reserved peak
+    uint64_t need_bytes; // of the device, with context, libraries and other processes, for the reserved peak
     uint64_t retries;    // times the whole cache was released
     struct fit_oom oom;  // if it does not fit
 };
 
 struct fit_verdict {
-    const struct fit_holding *highest; // the one whose allocator reserved the most
+    const struct fit_holding *highest; // the one whose device needs the most; on that device, the one that needs the most
     struct vram_recording *recording;  // its recording
     struct vram_sim_model ran_on;
     uint64_t ran_memory_bytes; // of the device
     uint64_t library_bytes;    // of the device's memory, outside the allocator and the context
+    uint64_t others_bytes;     // of the device's memory, held by other processes at the same time
+    size_t others_count;       // those processes
     uint64_t smallest_bytes;   // least device memory in which it completes, exact to 2 MiB; includes the context of the card it ran on
     uint64_t smallest_retries;
     struct fit_card *cards; // all known cards, by memory

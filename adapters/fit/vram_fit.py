@@ -127,6 +127,7 @@ class Recorder:
         self.ready, self.attempts = 0, 0
         self.highest, self.highest_step = 0, 0
         self.step_peaks = part("peaks").Peaks(self)
+        self.begun_us = time.time_ns() // 1000
         self.first_use = (time.monotonic() - BEGUN, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
         self.serving.reset()
 
@@ -499,6 +500,7 @@ class Recorder:
         rank, world = self.place()
         self.see_peaks()
         lines = [f"process {self.process}", f"rank {rank}", f"world {world}", f"torch {self.torch.__version__}", f"ended {self.ended}", f"steps {self.steps}"]
+        lines.append(f"used {self.begun_us} {time.time_ns() // 1000}")
         for device in self.traced():
             stats = self.stats(device)
             lines.append(

@@ -264,6 +264,31 @@ class Failures(unittest.TestCase):
         self.assertEqual(answer["failure"]["try"], "")
 
 
+class Shared(unittest.TestCase):
+    """Processes that use one device need the sum of what they hold at the same time."""
+
+    CHILD = "import sys, time, torch\nkept = torch.empty({} << 30)\ntime.sleep({})\n"
+    START = "import subprocess, sys\ndef child(gib, seconds): return subprocess.Popen([sys.executable, '-c', " + repr(CHILD) + ".format(gib, seconds)])\n"
+    TOGETHER = START + "[one.wait() for one in [child(10, 3), child(12, 3)]]\n"
+    IN_TURN = START + "child(10, 0).wait(), child(12, 0).wait()\n"
+
+    def test_at_the_same_time(self):
+        result = fit("-q", "--card", "h100,rtx4080,rtx3090", *python(self.TOGETHER))
+        text = " ".join(result.stdout.split())
+        self.assertIn("Fits on rtx3090 and h100, not on rtx4080: needs 22.5 GiB on a GPU like h100", text)
+        self.assertIn("On its device 10.5 GiB of 1 other process at the same time", text)
+        self.assertIn("Smallest completes in 22.5 GiB; smallest card: rtx4090", text)
+        self.assertIn("rtx4080 15.7 GiB no, 6.8 GiB short", text)
+        self.assertIn("Ranks 2 processes on 1 device reserved 10.0 GiB to 12.0 GiB uneven: the highest reserves 1.2 times the lowest How sure", text)
+        self.assertEqual(result.returncode, 1)
+        for limit, code in (("21GiB", 1), ("23GiB", 0)):
+            self.assertEqual(fit("-q", "--memory", limit, *python(self.TOGETHER)).returncode, code, limit)
+
+    def test_in_turn(self):
+        answer = json.loads(fit("-q", "--json", "--card", "rtx4080", *python(self.IN_TURN)).stdout)
+        self.assertEqual((answer["fits"], answer["need_bytes"], answer["others_bytes"]), (True, 12 << 30, 0))
+
+
 class PyTorch(unittest.TestCase):
     def test_steps_that_repeat(self):
         result = fit("--json", *python(TRAIN, "1000"))
