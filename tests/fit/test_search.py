@@ -233,7 +233,7 @@ if os.environ.get("VRAM_FIT_SCOUTS") == "1":
     ranks = [stage * 8 // pp for stage in range(pp)]
     (folder / "kinds").write_text("run " + " ".join(map(str, ranks)) + "\\n" + "".join(f"kind {8 // pp} {rank} pp {rank} of {pp}\\n" for rank in ranks))
 rank = "import os, torch\\noptimizer = torch.Optimizer()\\nweights = torch.empty(int(os.environ['GIB']) << 30)\\nfor step in range(9): optimizer.step()\\n"
-ranks = [subprocess.Popen([sys.executable, "-c", rank], env={**os.environ, "RANK": str(i), "LOCAL_RANK": str(i), "WORLD_SIZE": str(count), "GIB": values["mbs"]}) for i in range(count)]
+ranks = [subprocess.Popen([sys.executable, "-c", rank], env={**os.environ, "RANK": str(i), "LOCAL_RANK": str(i), "CUDA_VISIBLE_DEVICES": str(i), "WORLD_SIZE": str(count), "GIB": values["mbs"]}) for i in range(count)]
 sys.exit(max(rank.wait() for rank in ranks))
 """
 
