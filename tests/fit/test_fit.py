@@ -161,6 +161,28 @@ class Driver(unittest.TestCase):
         for arguments in (("--card", "h1000", "--", "true"), ("--for", "x", "--", "true"), ("--steps", "x", "--", "true"), ("--until", "(", "--", "true"), ("--value", "*=x", "--", "true"), ()):
             self.assertEqual(fit(*arguments).returncode, 2, arguments)
 
+    def test_bad_options_end_before_the_program_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = folder + "/file"
+            pathlib.Path(file).touch()
+            cases = ((("--steps", "0"), "--steps takes a number from 1 on, auto or all"), (("--devices", "0"), "--devices takes 1 to 64"), (("--memory", "0"), "--memory takes 1MiB or more"),
+                     (("--set", "x=1"), "--set: unknown simulator option 'x'"), (("-o", folder + "/no/x"), f"--output: {folder}/no/x: No such file or directory"),
+                     (("-o", file + "/x"), "Not a directory"), (("--fold", "0,9", "--", "torchrun", "--nproc-per-node", "4"), "--fold: there is no rank 9: the program has ranks 0 to 3"),
+                     (("--write-plan", file, "--requests", "prompt=5,output=5"), f"--write-plan: {file}: Not a directory"),
+                     (("--write-plan", "", "--requests", "prompt=5,output=5"), "--write-plan takes a folder"),
+                     (("--write-plan", file + "/x", "--requests", "prompt=5,output=5"), "Not a directory"),
+                     (("--requests", folder), "Is a directory"), (("--requests", "/dev/zero"), "is not a file"), (("--requests", file + "="), "prompt="),
+                     (("--requests", "prompt=5,output=5,concurrency=0"), "'concurrency=0' is not one of"), (("--requests", "prompt=5,output=5,prompt=6"), "'prompt=6' is given twice"))
+            for options, said in cases:
+                result = fit(*options, *(() if "--" in options else ("--", sys.executable, "-c", "print('ran')")))
+                self.assertIn(said, result.stderr.splitlines()[0], options)
+                self.assertEqual((result.returncode, result.stdout), (2, ""), options)
+                self.assertNotIn("ran\n", result.stderr)
+            for text, said in (("{" + "1" * (2 << 20) + "\n", "line 1: it is longer than 1048576 characters"), ("{\"prompt_tokens\": 1}\0\n", "line 1: it has a zero byte")):
+                pathlib.Path(file).write_text(text)
+                self.assertIn(said, fit("--requests", file, "--", "true").stderr)
+            self.assertEqual(os.listdir(folder), ["file"])
+
 
 class Failures(unittest.TestCase):
     """The answer about a program that failed holds up to the failure."""
