@@ -290,10 +290,12 @@ static bool has_room(const struct fit_verdict *verdict, const struct fit_card *c
     return fit_is_old(&card->model) == fit_is_old(&verdict->ran_on) && least_bytes + stake_bytes <= card->room_bytes;
 }
 
-void fit_doubt_cards(struct fit_verdict *verdict, bool failed, uint64_t stake_bytes) {
+void fit_doubt_cards(struct fit_verdict *verdict, bool failed, bool adapts, uint64_t stake_bytes) {
     for (size_t i = 0; i < verdict->card_count; i++) {
         struct fit_card *card = &verdict->cards[i];
-        card->unsure = card->fits && (failed || (stake_bytes > 0 && !has_room(verdict, card, stake_bytes)));
+        const bool differs = adapts && strcmp(card->model.key, verdict->ran_on.key) != 0;
+        card->fits = card->fits || differs;
+        card->unsure = card->fits && (failed || differs || (stake_bytes > 0 && !has_room(verdict, card, stake_bytes)));
     }
 }
 

@@ -77,8 +77,9 @@ int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, str
 void fit_verdict_release(struct fit_verdict *verdict);
 // Finds the smallest card again, after the verdicts on cards have changed.
 void fit_find_smallest_card(struct fit_verdict *verdict);
-// Marks the cards on which fitting is uncertain: those without room for `stake_bytes` more, or all of them if `failed`.
-void fit_doubt_cards(struct fit_verdict *verdict, bool failed, uint64_t stake_bytes);
+// Marks the cards on which fitting is uncertain: those without room for `stake_bytes` more; all of them if `failed`; and all but the one it
+// ran on if the program `adapts` to the memory that it finds.
+void fit_doubt_cards(struct fit_verdict *verdict, bool failed, bool adapts, uint64_t stake_bytes);
 // Returns whether the model's generation has kernels that need other memory than current ones.
 bool fit_is_old(const struct vram_sim_model *model);
 // Returns whether the model's memory is an estimate, because no log of a real card confirms it.

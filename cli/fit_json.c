@@ -209,9 +209,11 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
     X(U64, "context_bytes", it->highest->outside_bytes - it->library_bytes, ALWAYS, "the context")                                         \
     X(U64, "library_bytes", it->library_bytes, ALWAYS, "bytes held by libraries, and by the driver for graphs and large stacks")           \
     X(U64, "others_bytes", it->others_bytes, ALWAYS, "bytes of the device held by other processes at the same time")                       \
-    X(U64, "smallest_bytes", it->smallest_bytes, NULL_UNLESS(!fit_run_failed(answer->run)),                                                \
-      "smallest device memory in which it completes, to 2 MiB; null: the program failed")                                                  \
-    X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(!fit_run_failed(answer->run)), "releases of the cache in that memory")
+    X(TEXT, "went_on", fit_went_on_text(answer->run, (char[2000]){""}, 2000), ALWAYS,                                                      \
+      "what the program went on after: a part of it that failed, or memory errors that it caught; null: neither")                          \
+    X(U64, "smallest_bytes", it->smallest_bytes, NULL_UNLESS(fit_is_general(answer->run)),                                                 \
+      "smallest device memory in which it completes, to 2 MiB; null: the program failed, or `went_on` is not null")                        \
+    X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(fit_is_general(answer->run)), "releases of the cache in that memory")
 
 static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     const struct fit_verdict *it = answer->verdict;

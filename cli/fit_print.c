@@ -255,7 +255,9 @@ static void print_card(FILE *page, const struct fit_card *card, int width, bool 
     char size[UI_SIZE_CAPACITY + 1];
     (void)snprintf(size, sizeof size, "%s%s", fit_memory_is_estimated(&card->model) ? "~" : "", SIZE(card->model.memory_bytes));
     fprintf(page, "%-*s %9s  ", width, card->model.key, size);
-    if (card->unsure)
+    if (card->unsure && card->need_bytes > card->model.memory_bytes)
+        fprintf(page, "%s", failed ? "not known" : "not sure");
+    else if (card->unsure)
         fprintf(page, "%s (%s to spare%s)", failed ? "not known" : "not sure", SIZE(spare), failed ? " until then" : "");
     else if (!card->fits)
         fprintf(page, "no, %s short", SIZE(card->need_bytes > card->model.memory_bytes ? card->need_bytes - card->model.memory_bytes : 0));
@@ -416,6 +418,9 @@ static void print_doubts(FILE *page, const struct fit_answer *answer) {
     char unreached[1000];
     print_wrapped(page, "Exact",
                   "sizes and order of requests, allocator behaviour; from published tables: memory of the context and libraries");
+    char text[2000];
+    const char *went_on = fit_went_on_text(run, text, sizeof text);
+    if (went_on != NULL) print_wrapped(page, "Went on", went_on);
     print_names(page, "Not known", run->sizes, run->size_count, 4);
     print_names(page, "Not simulated", run->missing, run->missing_count, 4);
     fit_route_print(page, run);
@@ -610,7 +615,7 @@ int fit_print_text(const struct fit_answer *answer) {
     if (failed) print_try(page, answer->run);
     print_peak(page, verdict);
     print_moment(page, verdict, answer->run);
-    if (!failed) print_cures(page, answer);
+    if (fit_is_general(answer->run)) print_cures(page, answer);
     print_cards(page, verdict, failed);
     fit_serving_print(page, &answer->serving, verdict);
     fit_played_print(page, &answer->run->played, &answer->serving, verdict);

@@ -286,6 +286,49 @@ class Failures(unittest.TestCase):
         self.assertEqual(answer["failure"]["try"], "")
 
 
+class WentOn(unittest.TestCase):
+    """A program that exits with 0 although a part of it failed, or after a memory error, says less than one that completes."""
+
+    CHILD = "import torch\nkept = torch.empty(64 << 20)\nraise ValueError('no data')\n"
+    PARENT = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', " + repr(CHILD) + "], stderr=subprocess.DEVNULL)\n"
+    THREAD = "import sys, threading, torch\ndef work():\n    kept = torch.empty(64 << 20)\n    raise ValueError('no data')\n" \
+             "sys.stderr = None\nthread = threading.Thread(target=work)\nthread.start(), thread.join()\n"
+    SMALLER = "import torch\nkept = []\ntry:\n    while True: kept.append(torch.empty(8 << 30))\nexcept MemoryError: [torch.free(one) for one in kept]\n"
+
+    def test_a_part_that_failed(self):
+        for program, site in ((self.PARENT, "<string>:3:<module>"), (self.THREAD, "<string>:4:work")):
+            said = f"a part of the program ended with ValueError: no data, at {site}, and the rest went on: what that part would have used later is not covered"
+            result = fit("-q", *python(program))
+            text = " ".join(result.stdout.split())
+            self.assertTrue(text.startswith("Might not fit on h100: needs 64.0 MiB on a GPU like h100"), result.stdout + result.stderr)
+            self.assertIn("Went on " + said, text)
+            self.assertNotIn("Smallest", text)
+            answer = json.loads(fit("-q", "--json", *python(program)).stdout)
+            self.assertEqual((result.returncode, answer["fits"], answer["smallest_bytes"], answer["smallest_card"], answer["went_on"]), (1, None, None, "", said))
+            self.assertTrue(fit("-q", "--memory", "2GiB", *python(program)).stdout.startswith("Not sure: needs"))
+
+    def test_what_is_no_failure(self):
+        handled = "import os, torch\nkept = torch.empty(64 << 20)\ntry: {}['x']\nexcept KeyError: os._exit(0)\n"
+        package = "import sys, threading, torch\nkept, sys.stderr = torch.empty(64 << 20), None\n" \
+                  "exec(compile('def work(): raise ValueError()', '/x/site-packages/y.py', 'exec'))\nthread = threading.Thread(target=work)\nthread.start(), thread.join()\n"
+        for program in (handled, package):
+            answer = json.loads(fit("-q", "--json", *python(program)).stdout)
+            self.assertEqual((answer["fits"], answer["went_on"]), (True, None))
+
+    def test_a_memory_error_that_it_caught(self):
+        """It may do something else on a card with other memory. It ran on the card itself."""
+        said = "the program went on after 1 memory error, so it may do something else where there is more or less memory (--each runs it on each card)"
+        options = ("-q", "--card", "a100-40,h100", *python(self.SMALLER))
+        text = " ".join(fit(*options, FAKE_MEMORY=str(75 << 30)).stdout.split())
+        self.assertTrue(text.startswith("Fits on h100, might not fit on a100-40: needs 72.0 GiB on a GPU like h100"), text)
+        self.assertIn("Went on " + said, text)
+        self.assertNotIn("Smallest", text)
+        answer = json.loads(fit("--json", *options, FAKE_MEMORY=str(75 << 30)).stdout)
+        self.assertEqual((answer["went_on"], {card["key"]: card["fits"] for card in answer["cards"] if card["asked"]}), (said, {"a100-40": None, "h100": True}))
+        self.assertEqual(fit("-q", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).returncode, 0)
+        self.assertTrue(fit("-q", "--memory", "40GiB", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).stdout.startswith("Not sure: needs 72.0 GiB"))
+
+
 class Shared(unittest.TestCase):
     """Processes that use one device need the sum of what they hold at the same time."""
 
