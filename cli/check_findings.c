@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../simulator/check/check.h"
 #include "../simulator/standins/common/check_lines.h"
 #include "args.h"
 #include "ui.h"
@@ -315,36 +316,50 @@ static void suppress(struct check_findings *findings, const char *kind, const ch
     }
 }
 
-// Returns whether the line is empty, a comment or a rule.
-static bool apply_line(struct check_findings *findings, char *line) {
+static bool is_kind(const char *name) {
+    static const char *const kinds[] = {
+        "*",
+#define KIND(constant, key) key,
+        VR_CHECK_KINDS(KIND)
+#undef KIND
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i], name) == 0) return true;
+    return false;
+}
+
+// Applies a line that is empty, a comment or a rule. Returns false, with what is wrong, if it is something else.
+static bool apply_line(struct check_findings *findings, char *line, char *wrong, size_t capacity) {
     line += strspn(line, " \t");
     line[strcspn(line, "\r\n")] = '\0';
     if (line[0] == '\0' || line[0] == '#') return true;
-    char *pattern = line + strcspn(line, " \t");
+    char *end = line + strcspn(line, " \t"), *pattern = end + strspn(end, " \t");
+    (void)snprintf(wrong, capacity, "expected a kind and a pattern, such as 'race *train.py:31'");
     if (*pattern == '\0') return false;
-    *pattern++ = '\0';
-    pattern += strspn(pattern, " \t");
+    *end = '\0';
+    (void)snprintf(wrong, capacity, "there is no kind '%.60s'", line);
+    if (!is_kind(line)) return false;
     suppress(findings, line, pattern);
-    return *pattern != '\0';
+    return true;
 }
 
 int check_findings_suppress(struct check_findings *findings, const char *path) {
     FILE *file = fopen(path, "re");
-    char *line = NULL;
+    char *line = NULL, wrong[120];
     size_t capacity = 0, number = 0;
     bool good = true;
-    if (file == NULL) {
-        ui_say("vram: %s: %s", path, strerror(errno));
-        return CLI_BAD_INPUT;
-    }
-    while (good && getline(&line, &capacity, file) >= 0) {
+    while (file != NULL && good && getline(&line, &capacity, file) >= 0) {
         number++;
-        good = apply_line(findings, line);
+        good = apply_line(findings, line, wrong, sizeof wrong);
     }
-    if (!good) ui_say("vram: %s: line %zu: expected a kind and a pattern, such as 'race *train.py:31'", path, number);
+    const bool unread = file == NULL || (good && ferror(file) != 0);
+    if (unread)
+        ui_say("vram: %s: %s", path, strerror(errno));
+    else if (!good)
+        ui_say("vram: %s: line %zu: %s", path, number, wrong);
     free(line);
-    (void)fclose(file);
-    return good ? CLI_OK : CLI_BAD_INPUT;
+    if (file != NULL) (void)fclose(file);
+    return good && !unread ? CLI_OK : CLI_BAD_INPUT;
 }
 
 // ---- Frames.

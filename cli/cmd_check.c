@@ -12,6 +12,7 @@
 #include "../simulator/standins/common/check_lines.h"
 #include "args.h"
 #include "check_findings.h"
+#include "output.h"
 #include "program.h"
 #include "run_environment.h"
 #include "sim_environment.h"
@@ -95,6 +96,17 @@ static int run_checked(const struct asked *asked, const char *values, const stru
     return code != CLI_OK ? code : found;
 }
 
+// Finds out whether the files of the options can be read and written, before the program runs. Returns an exit code.
+static int try_files(const struct asked *asked) {
+    struct check_findings none = {0};
+    if (asked->json && asked->sarif != NULL && strcmp(asked->sarif, "-") == 0)
+        return ui_usage("check", "vram check: --json and --sarif - cannot be used together");
+    if (asked->sarif != NULL && output_is_folder(asked->sarif)) return ui_usage("check", "vram: --sarif %s: %s", asked->sarif, strerror(EISDIR));
+    if (asked->sarif != NULL && !output_can_write(asked->sarif, false))
+        return ui_usage("check", "vram: --sarif %s: %s", asked->sarif, strerror(errno));
+    return asked->suppress == NULL ? CLI_OK : check_findings_suppress(&none, asked->suppress);
+}
+
 int cmd_check(int argc, char **argv) {
     struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET};
     struct asked asked = {0};
@@ -137,7 +149,8 @@ int cmd_check(int argc, char **argv) {
     if (count == 0) return ui_usage("check", "vram: check needs a program");
     char values[4096], wrong[400];
     if (!sim_settings_text(&settings, values, sizeof values, wrong, sizeof wrong)) return ui_usage("check", "vram: %s", wrong);
-    code = sim_values_put("check", &rules);
+    code = try_files(&asked);
+    if (code == CLI_OK) code = sim_values_put("check", &rules);
     if (code != CLI_OK) return code;
     argv[1 + count] = NULL;
     sim_session_put();

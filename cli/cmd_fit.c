@@ -74,7 +74,29 @@ static bool settle_time(const char *text, uint64_t *seconds) {
 }
 
 static bool are_steps(const char *text) {
-    return strcmp(text, "auto") == 0 || strcmp(text, "all") == 0 || (text[0] != '\0' && text[strspn(text, "0123456789")] == '\0');
+    const char *digits = text + strspn(text, "0");
+    return strcmp(text, "auto") == 0 || strcmp(text, "all") == 0 || (digits[0] != '\0' && digits[strspn(digits, "0123456789")] == '\0');
+}
+
+// Finds out whether the answer's files can be written, before the program runs.
+static bool settle_files(const struct fit_question *question) {
+    const char *output = question->output, *plan = question->plan_folder;
+    char wrong[400];
+    if (plan != NULL && plan[0] == '\0') return usage_problem("--write-plan takes a folder") == CLI_OK;
+    if (output != NULL && !output_can_write(output, output_is_folder(output)))
+        (void)snprintf(wrong, sizeof wrong, "--output: %.300s: %s", output, strerror(errno));
+    else if (plan != NULL && !output_can_write(plan, true))
+        (void)snprintf(wrong, sizeof wrong, "--write-plan: %.300s: %s", plan, strerror(errno));
+    else
+        return true;
+    return usage_problem(wrong) == CLI_OK;
+}
+
+static bool settle_simulator(const struct fit_question *question) {
+    const struct sim_settings settings = {
+        .models = question->largest, .devices = SIM_UNSET, .memory_bytes = SIM_UNSET, .more = question->more};
+    char text[4096], wrong[400];
+    return sim_settings_text(&settings, text, sizeof text, wrong, sizeof wrong) || usage_problem(wrong) == CLI_OK;
 }
 
 // Reads --requests. The run then ends with the last request, not after a number of steps.
@@ -114,7 +136,7 @@ static int answer_all(struct fit_question *question, char **program) {
 }
 
 int cmd_fit(int argc, char **argv) {
-    struct fit_question question = {.steps = "auto", .limit_bytes = UINT64_MAX, .values = {.compute_bytes = SIM_VALUES_COMPUTED}};
+    struct fit_question question = {.steps = "auto", .devices_asked = SIM_UNSET, .limit_bytes = UINT64_MAX, .values = {.compute_bytes = SIM_VALUES_COMPUTED}};
     const struct args_option options[] = {
         {.name = "card",
          .kind = ARGS_STRINGS,
@@ -262,15 +284,20 @@ int cmd_fit(int argc, char **argv) {
     if (!settle_devices(&question)) return CLI_USAGE;
     if (!settle_time(question.seconds, &question.most_seconds)) return usage_problem("--for takes a time: 90s, 5m, 1h");
     if (!settle_time(question.budget, &question.budget_seconds)) return usage_problem("--budget takes a time: 90s, 15m, 1h");
-    if (!are_steps(question.steps)) return usage_problem("--steps takes a number, auto or all");
+    if (!are_steps(question.steps)) return usage_problem("--steps takes a number from 1 on, auto or all");
     if (strcmp(question.steps, "all") == 0) question.steps = "0";
     code = sim_values_put("fit", &question.values);
     if (code != CLI_OK) return code;
     if (!sim_values_compute(&question.values)) ui_say("vram fit: cannot set the program's environment: %s", strerror(errno));
     argv[1 + count] = NULL;
-    if (question.devices_asked > VRAM_SIM_MOST_DEVICES) return usage_problem("--devices takes 1 to 64");
+    if (question.devices_asked == SIM_UNSET)
+        question.devices_asked = 0;
+    else if (question.devices_asked < 1 || question.devices_asked > VRAM_SIM_MOST_DEVICES)
+        return usage_problem("--devices takes 1 to 64");
+    if (question.limit_bytes < (uint64_t)1 << 20) return usage_problem("--memory takes 1MiB or more");
     const char *wrong = contradiction(&question);
     if (wrong != NULL) return usage_problem(wrong);
+    if (!settle_simulator(&question) || !settle_files(&question)) return CLI_USAGE;
     if (!settle_requests(&question) || !fit_route_settle(question.route, getenv("VRAM_SIM_COMPUTE") != NULL)) return CLI_USAGE;
     code = answer_all(&question, argv + 1);
     fit_requests_release(&question.requests);

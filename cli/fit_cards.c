@@ -125,7 +125,7 @@ static enum vram_status find_smallest(struct fit_verdict *verdict, struct vram_e
             low = middle + 1;
         }
     }
-    verdict->smallest_bytes = high * 2 * MIB + highest->outside_bytes;
+    verdict->smallest_bytes = high * 2 * MIB + highest->outside_bytes + verdict->others_bytes;
     verdict->smallest_retries = retries;
     return VRAM_OK;
 }
@@ -139,21 +139,45 @@ static uint64_t libraries_of(const struct fit_verdict *verdict, const struct fit
     return subtract_saturated(holding->outside_bytes, verdict->ran_on.context_bytes);
 }
 
+// Returns whether two processes may have used their devices at the same time.
+static bool meet(const struct fit_process *one, const struct fit_process *other) {
+    const bool known = one->ended_us != 0 && other->ended_us != 0;
+    return !known || (one->begun_us < other->ended_us && other->begun_us < one->ended_us);
+}
+
+// Returns what other processes hold of a holding's device on a card, and their number.
+static uint64_t others_of(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *holding,
+                          const struct vram_sim_model *model, size_t *count) {
+    uint64_t bytes = 0;
+    *count = 0;
+    for (size_t i = 0; i < run->holding_count; i++) {
+        const struct fit_holding *other = &run->holdings[i];
+        if (other == holding || other->ordinal != holding->ordinal || !meet(other->process, holding->process)) continue;
+        bytes += other->reserved_bytes + libraries_of(verdict, other) + model->context_bytes;
+        ++*count;
+    }
+    return bytes;
+}
+
+// Returns what a holding and the others of its device need on a card.
+static uint64_t need_on(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *holding,
+                        const struct vram_sim_model *model) {
+    size_t count;
+    return holding->reserved_bytes + libraries_of(verdict, holding) + model->context_bytes +
+           others_of(verdict, run, holding, model, &count);
+}
+
 // Returns the memory left for one holding's allocator on a card, after the other holdings of the same device.
 static uint64_t room_for(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *holding,
                          const struct vram_sim_model *model) {
-    uint64_t taken = libraries_of(verdict, holding) + model->context_bytes;
-    for (size_t i = 0; i < run->holding_count; i++) {
-        const struct fit_holding *other = &run->holdings[i];
-        if (other != holding && other->ordinal == holding->ordinal)
-            taken += other->reserved_bytes + libraries_of(verdict, other) + model->context_bytes;
-    }
-    return subtract_saturated(model->memory_bytes, taken);
+    return subtract_saturated(model->memory_bytes, need_on(verdict, run, holding, model) - holding->reserved_bytes);
 }
 
-static bool is_like(const struct fit_holding *one, const struct fit_holding *other) {
+static bool is_like(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *one,
+                    const struct fit_holding *other) {
     return one->device == other->device && one->allocated_bytes == other->allocated_bytes && one->reserved_bytes == other->reserved_bytes &&
-           one->outside_bytes == other->outside_bytes;
+           one->outside_bytes == other->outside_bytes &&
+           need_on(verdict, run, one, &verdict->ran_on) == need_on(verdict, run, other, &verdict->ran_on);
 }
 
 // Judges a holding on a card: by its peaks if they decide, else by a replay. card->fits never returns to true.
@@ -186,12 +210,12 @@ static int judge_card(const struct fit_verdict *verdict, const struct fit_run *r
     int code = CLI_OK;
     card->fits = true;
     card->room_bytes = UINT64_MAX;
-    card->need_bytes = verdict->highest->reserved_bytes + libraries_of(verdict, verdict->highest) + card->model.context_bytes;
+    card->need_bytes = need_on(verdict, run, verdict->highest, &card->model);
     const bool ran = strcmp(card->model.key, verdict->ran_on.key) == 0;
     card->method = ran ? FIT_BY_RUN : FIT_BY_PEAK;
     for (size_t i = 0; i < run->holding_count && code == CLI_OK && card->fits; i++) {
         bool known = false;
-        for (size_t j = 0; j < i; j++) known = known || is_like(&run->holdings[j], &run->holdings[i]);
+        for (size_t j = 0; j < i; j++) known = known || is_like(verdict, run, &run->holdings[j], &run->holdings[i]);
         if (!known) code = judge_holding(verdict, run, &run->holdings[i], card);
     }
     return code;
@@ -221,6 +245,7 @@ static int judge_all(const struct fit_run *run, uint64_t asked, struct fit_verdi
     int code = fit_run_recording(verdict->highest->process, &verdict->recording);
     if (code != CLI_OK) return code;
     verdict->library_bytes = libraries_of(verdict, verdict->highest);
+    verdict->others_bytes = others_of(verdict, run, verdict->highest, &verdict->ran_on, &verdict->others_count);
     if (find_smallest(verdict, &error) != VRAM_OK) return ui_error(verdict->highest->process->path, &error);
     if (!list_cards(verdict, asked)) return CLI_BAD_INPUT;
     for (size_t i = 0; i < verdict->card_count && code == CLI_OK; i++) {
@@ -230,16 +255,21 @@ static int judge_all(const struct fit_run *run, uint64_t asked, struct fit_verdi
     return code;
 }
 
+// Returns whether one's device needs more than other's, or if both need the same, whether one itself does.
+static bool needs_more(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *one,
+                       const struct fit_holding *other) {
+    const uint64_t needs = need_on(verdict, run, one, &verdict->ran_on), others = need_on(verdict, run, other, &verdict->ran_on);
+    if (needs != others) return needs > others;
+    return one->reserved_bytes + one->outside_bytes > other->reserved_bytes + other->outside_bytes;
+}
+
 int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, struct fit_verdict *verdict) {
     uint32_t number;
     *verdict = (struct fit_verdict){.highest = &run->holdings[0]};
     if (!fit_model(ran_on, strlen(ran_on), &verdict->ran_on, &number)) return CLI_USAGE;
     verdict->ran_memory_bytes = run->memory_bytes != 0 ? run->memory_bytes : verdict->ran_on.memory_bytes;
-    for (size_t i = 1; i < run->holding_count; i++) {
-        const struct fit_holding *holding = &run->holdings[i];
-        if (holding->reserved_bytes + holding->outside_bytes > verdict->highest->reserved_bytes + verdict->highest->outside_bytes)
-            verdict->highest = holding;
-    }
+    for (size_t i = 1; i < run->holding_count; i++)
+        if (needs_more(verdict, run, &run->holdings[i], verdict->highest)) verdict->highest = &run->holdings[i];
     const int code = judge_all(run, asked, verdict);
     if (code != CLI_OK) fit_verdict_release(verdict);
     return code;
@@ -255,15 +285,17 @@ void fit_find_smallest_card(struct fit_verdict *verdict) {
 
 // Judges by the peaks; on a card that the run was replayed for, by the least memory the replay needs.
 static bool has_room(const struct fit_verdict *verdict, const struct fit_card *card, uint64_t stake_bytes) {
-    const uint64_t least_bytes = subtract_saturated(verdict->smallest_bytes, verdict->highest->outside_bytes);
+    const uint64_t least_bytes = subtract_saturated(verdict->smallest_bytes, verdict->highest->outside_bytes + verdict->others_bytes);
     if (card->need_bytes + stake_bytes <= card->model.memory_bytes || card->method == FIT_BY_SHARE) return true;
     return fit_is_old(&card->model) == fit_is_old(&verdict->ran_on) && least_bytes + stake_bytes <= card->room_bytes;
 }
 
-void fit_doubt_cards(struct fit_verdict *verdict, bool failed, uint64_t stake_bytes) {
+void fit_doubt_cards(struct fit_verdict *verdict, bool failed, bool adapts, uint64_t stake_bytes) {
     for (size_t i = 0; i < verdict->card_count; i++) {
         struct fit_card *card = &verdict->cards[i];
-        card->unsure = card->fits && (failed || (stake_bytes > 0 && !has_room(verdict, card, stake_bytes)));
+        const bool differs = adapts && strcmp(card->model.key, verdict->ran_on.key) != 0;
+        card->fits = card->fits || differs;
+        card->unsure = card->fits && (failed || differs || (stake_bytes > 0 && !has_room(verdict, card, stake_bytes)));
     }
 }
 

@@ -51,17 +51,19 @@ struct fit_card {
     bool unsure; // it might not fit: the program failed early, or the data-dependent bytes decide
     enum fit_method method;
     uint64_t room_bytes; // for the allocator of the holding with the least room
-    uint64_t need_bytes; // of the device, with context and libraries, for the reserved peak
+    uint64_t need_bytes; // of the device, with context, libraries and other processes, for the reserved peak
     uint64_t retries;    // times the whole cache was released
     struct fit_oom oom;  // if it does not fit
 };
 
 struct fit_verdict {
-    const struct fit_holding *highest; // the one whose allocator reserved the most
+    const struct fit_holding *highest; // the one whose device needs the most; on that device, the one that needs the most
     struct vram_recording *recording;  // its recording
     struct vram_sim_model ran_on;
     uint64_t ran_memory_bytes; // of the device
     uint64_t library_bytes;    // of the device's memory, outside the allocator and the context
+    uint64_t others_bytes;     // of the device's memory, held by other processes at the same time
+    size_t others_count;       // those processes
     uint64_t smallest_bytes;   // least device memory in which it completes, exact to 2 MiB; includes the context of the card it ran on
     uint64_t smallest_retries;
     struct fit_card *cards; // all known cards, by memory
@@ -75,8 +77,9 @@ int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, str
 void fit_verdict_release(struct fit_verdict *verdict);
 // Finds the smallest card again, after the verdicts on cards have changed.
 void fit_find_smallest_card(struct fit_verdict *verdict);
-// Marks the cards on which fitting is uncertain: those without room for `stake_bytes` more, or all of them if `failed`.
-void fit_doubt_cards(struct fit_verdict *verdict, bool failed, uint64_t stake_bytes);
+// Marks the cards on which fitting is uncertain: those without room for `stake_bytes` more; all of them if `failed`; and all but the one it
+// ran on if the program `adapts` to the memory that it finds.
+void fit_doubt_cards(struct fit_verdict *verdict, bool failed, bool adapts, uint64_t stake_bytes);
 // Returns whether the model's generation has kernels that need other memory than current ones.
 bool fit_is_old(const struct vram_sim_model *model);
 // Returns whether the model's memory is an estimate, because no log of a real card confirms it.

@@ -47,6 +47,14 @@ bool fit_run_failed(const struct fit_run *run);
 const struct fit_failure *fit_failure_of(const struct fit_run *run);
 // Writes a sentence: "The program failed after 3 steps, at FILE:LINE:FUNCTION: ValueError: ...".
 void fit_failure_text(const struct fit_run *run, char *text, size_t capacity);
+// Returns whether a process or thread failed, but the program did not.
+bool fit_part_failed(const struct fit_run *run);
+// Returns whether the program went on after memory errors, so the memory that it finds decides what it does.
+bool fit_adapts(const struct fit_run *run);
+// Returns whether the run shows what the whole program needs, on any card.
+bool fit_is_general(const struct fit_run *run);
+// Writes a sentence about what the program went on after, and returns `text`; NULL if nothing failed.
+const char *fit_went_on_text(const struct fit_run *run, char *text, size_t capacity);
 // For a program that failed just after it read what a kernel would have computed: stores the command-line option that gives the read
 // another value, and the site of the read. Returns false otherwise.
 bool fit_failure_try(const struct fit_run *run, char *option, size_t capacity, char *site, size_t site_capacity);

@@ -34,7 +34,12 @@ static const char *choose_ranks(struct fit_fold *fold, const char *asked) {
     for (const char *at = asked;; at++) {
         char *end;
         const unsigned long long rank = strtoull(at, &end, 10);
-        if (end == at || *at < '0' || *at > '9' || rank >= fold->ranks) return "--fold takes auto, none or ranks: 0,1,63";
+        if (end == at || *at < '0' || *at > '9') return "--fold takes auto, none or ranks: 0,1,63";
+        if (rank >= fold->ranks) {
+            (void)snprintf(fold->wrong, sizeof fold->wrong, "--fold: there is no rank %llu: the program has ranks 0 to %" PRIu64, rank,
+                           fold->ranks - 1);
+            return fold->wrong;
+        }
         if (fold->running_count == sizeof fold->running / sizeof *fold->running) return "--fold takes at most 64 ranks";
         run_also(fold, rank);
         at = end;

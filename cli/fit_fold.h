@@ -34,6 +34,7 @@ struct fit_fold {
     struct fit_kind kinds[FIT_KINDS_MOST]; // none if no messages are sent
     size_t kind_count;
     struct fit_launcher launcher;
+    char wrong[120];
 };
 
 // Chooses which ranks run. `asked` is "auto", "none" or "0,1,63"; NULL means auto above FIT_RANKS_RUN_MOST ranks, or FIT_FEW_MOST

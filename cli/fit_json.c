@@ -36,7 +36,7 @@ static void put_oom(struct vr_json *json, const char *name, const struct fit_oom
       "true: the memory is estimated, not from a log of a real card")                                                                      \
     X(U64, "context_bytes", it->model.context_bytes, ALWAYS, "bytes of a program's context on this card")                                  \
     X(U64, "room_bytes", it->room_bytes, ALWAYS, "memory available to the allocator")                                                      \
-    X(U64, "need_bytes", it->need_bytes, ALWAYS, "highest sum of reserved memory, context and libraries")                                  \
+    X(U64, "need_bytes", it->need_bytes, ALWAYS, "highest sum of reserved memory, context, libraries and other processes on the device")   \
     X(U64, "retries", it->retries, ALWAYS, "releases of the whole cache on this card")                                                     \
     X(OBJECT, "out_of_memory", put_oom(json, key, &it->oom), NULL_UNLESS(it->oom.known), "the out-of-memory error (see below)")
 
@@ -200,17 +200,20 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
       "fits on every given card; with `--memory`, within that limit; null: not sure, because the program failed or data-dependent sizes "  \
       "decide")                                                                                                                            \
     X(U64, "need_bytes", fit_need_bytes(it), ALWAYS,                                                                                       \
-      "memory needed on a device like the one of the run: highest sum of reserved memory, context and libraries; if the program failed: "  \
-      "until then")                                                                                                                        \
+      "memory needed on a device like the one of the run: highest sum of reserved memory, context, libraries and `others_bytes`; if the "   \
+      "program failed: until then")                                                                                                        \
     X(U64, "need_most_bytes", fit_need_bytes(it) + answer->stake_bytes, ALWAYS, "the same including the data-dependent bytes")             \
     X(U64, "allocated_bytes", it->highest->allocated_bytes, ALWAYS,                                                                        \
       "allocated peak of the largest allocator; without PyTorch, peak of allocations from the driver")                                     \
     X(U64, "reserved_bytes", it->highest->reserved_bytes, ALWAYS, "peak of its reserved memory")                                           \
     X(U64, "context_bytes", it->highest->outside_bytes - it->library_bytes, ALWAYS, "the context")                                         \
     X(U64, "library_bytes", it->library_bytes, ALWAYS, "bytes held by libraries, and by the driver for graphs and large stacks")           \
-    X(U64, "smallest_bytes", it->smallest_bytes, NULL_UNLESS(!fit_run_failed(answer->run)),                                                \
-      "smallest device memory in which it completes, to 2 MiB; null: the program failed")                                                  \
-    X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(!fit_run_failed(answer->run)), "releases of the cache in that memory")
+    X(U64, "others_bytes", it->others_bytes, ALWAYS, "bytes of the device held by other processes at the same time")                       \
+    X(TEXT, "went_on", fit_went_on_text(answer->run, (char[2000]){""}, 2000), ALWAYS,                                                      \
+      "what the program went on after: a part of it that failed, or memory errors that it caught; null: neither")                          \
+    X(U64, "smallest_bytes", it->smallest_bytes, NULL_UNLESS(fit_is_general(answer->run)),                                                 \
+      "smallest device memory in which it completes, to 2 MiB; null: the program failed, or `went_on` is not null")                        \
+    X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(fit_is_general(answer->run)), "releases of the cache in that memory")
 
 static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     const struct fit_verdict *it = answer->verdict;

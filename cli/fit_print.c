@@ -116,7 +116,9 @@ static void print_headline(FILE *page, const struct fit_answer *answer) {
     fprintf(page, " on a GPU like %s\n", verdict->ran_on.key);
 }
 
-uint64_t fit_need_bytes(const struct fit_verdict *verdict) { return verdict->highest->reserved_bytes + verdict->highest->outside_bytes; }
+uint64_t fit_need_bytes(const struct fit_verdict *verdict) {
+    return verdict->highest->reserved_bytes + verdict->highest->outside_bytes + verdict->others_bytes;
+}
 
 // --- place and moment of the peak ---------------------------------------------------------------------------------------------------
 
@@ -253,7 +255,9 @@ static void print_card(FILE *page, const struct fit_card *card, int width, bool 
     char size[UI_SIZE_CAPACITY + 1];
     (void)snprintf(size, sizeof size, "%s%s", fit_memory_is_estimated(&card->model) ? "~" : "", SIZE(card->model.memory_bytes));
     fprintf(page, "%-*s %9s  ", width, card->model.key, size);
-    if (card->unsure)
+    if (card->unsure && card->need_bytes > card->model.memory_bytes)
+        fprintf(page, "%s", failed ? "not known" : "not sure");
+    else if (card->unsure)
         fprintf(page, "%s (%s to spare%s)", failed ? "not known" : "not sure", SIZE(spare), failed ? " until then" : "");
     else if (!card->fits)
         fprintf(page, "no, %s short", SIZE(card->need_bytes > card->model.memory_bytes ? card->need_bytes - card->model.memory_bytes : 0));
@@ -414,6 +418,9 @@ static void print_doubts(FILE *page, const struct fit_answer *answer) {
     char unreached[1000];
     print_wrapped(page, "Exact",
                   "sizes and order of requests, allocator behaviour; from published tables: memory of the context and libraries");
+    char text[2000];
+    const char *went_on = fit_went_on_text(run, text, sizeof text);
+    if (went_on != NULL) print_wrapped(page, "Went on", went_on);
     print_names(page, "Not known", run->sizes, run->size_count, 4);
     print_names(page, "Not simulated", run->missing, run->missing_count, 4);
     fit_route_print(page, run);
@@ -435,24 +442,53 @@ static void print_peak(FILE *page, const struct fit_verdict *verdict) {
                 SIZE(highest->allocated_bytes), highest->allocated_bytes, SIZE(highest->reserved_bytes), highest->reserved_bytes);
     if (highest->outside_bytes > 0)
         fprintf(page, "  In addition    %s context, %s libraries\n", SIZE(context), SIZE(verdict->library_bytes));
+    if (verdict->others_count > 0)
+        fprintf(page, "  On its device  %s of %zu other %s at the same time\n", SIZE(verdict->others_bytes), verdict->others_count,
+                verdict->others_count == 1 ? "process" : "processes");
 }
 
 static bool is_near(uint64_t a, uint64_t b) { return a > b ? a - b <= b / 100 : b - a <= a / 100; }
 
+// What tells the holdings of a run apart.
+enum naming { BY_RANK, BY_DEVICE, BY_PROCESS };
+
+static uint64_t number_of(const struct fit_holding *holding, enum naming naming) {
+    return naming == BY_RANK ? holding->process->rank : naming == BY_DEVICE ? holding->ordinal : (uint64_t)holding->process->id;
+}
+
+// Returns how many different numbers the holdings have.
+static size_t count_numbers(const struct fit_run *run, enum naming naming) {
+    size_t count = 0;
+    for (size_t i = 0; i < run->holding_count; i++) {
+        bool seen = false;
+        for (size_t j = 0; j < i; j++) seen = seen || number_of(&run->holdings[j], naming) == number_of(&run->holdings[i], naming);
+        count += !seen;
+    }
+    return count;
+}
+
+static enum naming naming_of(const struct fit_run *run) {
+    return count_numbers(run, BY_RANK) == run->holding_count     ? BY_RANK
+           : count_numbers(run, BY_DEVICE) == run->holding_count ? BY_DEVICE
+                                                                 : BY_PROCESS;
+}
+
+static const char *const naming_words[] = {[BY_RANK] = "rank", [BY_DEVICE] = "device"};
+
 // Prints the ranks in order, grouping neighbours with nearly the same need: the ranks of one pipeline stage are neighbours.
-static void print_stages(FILE *page, const struct fit_run *run) {
+static void print_stages(FILE *page, const struct fit_run *run, enum naming naming) {
     char text[1200] = "";
     size_t used = 0;
     for (size_t i = 0, next; i < run->holding_count; i = next) {
         const struct fit_holding *first = &run->holdings[i];
         for (next = i + 1; next < run->holding_count && is_near(run->holdings[next].reserved_bytes, first->reserved_bytes); next++) {
         }
-        const uint64_t last = run->holdings[next - 1].process->rank;
-        const int length = last == first->process->rank
-                               ? snprintf(text + used, sizeof text - used, "%srank %" PRIu64 " %s", used == 0 ? "" : ", ", last,
-                                          SIZE(first->reserved_bytes))
-                               : snprintf(text + used, sizeof text - used, "%sranks %" PRIu64 " to %" PRIu64 " %s", used == 0 ? "" : ", ",
-                                          first->process->rank, last, SIZE(first->reserved_bytes));
+        const uint64_t from = number_of(first, naming), last = number_of(&run->holdings[next - 1], naming);
+        const char *comma = used == 0 ? "" : ", ";
+        const int length = last == from ? snprintf(text + used, sizeof text - used, "%s%s %" PRIu64 " %s", comma, naming_words[naming], last,
+                                                   SIZE(first->reserved_bytes))
+                                        : snprintf(text + used, sizeof text - used, "%s%ss %" PRIu64 " to %" PRIu64 " %s", comma,
+                                                   naming_words[naming], from, last, SIZE(first->reserved_bytes));
         if (length < 0 || (size_t)length >= sizeof text - used) break;
         used += (size_t)length;
     }
@@ -470,6 +506,12 @@ static void print_fold(FILE *page, const struct fit_fold *fold) {
     print_wrapped(page, "Ranks", text);
 }
 
+static void print_processes(FILE *page, const struct fit_run *run) {
+    const size_t processes = count_numbers(run, BY_PROCESS), devices = count_numbers(run, BY_DEVICE);
+    fprintf(page, "  Ranks          %zu %s on %zu %s\n", processes, processes == 1 ? "process" : "processes", devices,
+            devices == 1 ? "device" : "devices");
+}
+
 static void print_ranks(FILE *page, const struct fit_answer *answer) {
     const struct fit_run *run = answer->run;
     const struct fit_fold *fold = answer->fold;
@@ -481,17 +523,22 @@ static void print_ranks(FILE *page, const struct fit_answer *answer) {
     if (fold->ranks != 0) print_fold(page, fold);
     fit_kinds_print(page, answer);
     if (run->holding_count < 2) return;
-    if (fold->ranks == 0) fprintf(page, "  Ranks          %zu processes and devices\n", run->holding_count);
+    const enum naming naming = naming_of(run);
+    if (fold->ranks == 0) print_processes(page, run);
     fprintf(page, "                 reserved %s", SIZE(low->reserved_bytes));
     if (low->reserved_bytes == high->reserved_bytes) {
         fprintf(page, " each\n");
         return;
     }
-    fprintf(page, " (rank %" PRIu64 ") to %s (rank %" PRIu64 ")\n", low->process->rank, SIZE(high->reserved_bytes), high->process->rank);
+    if (naming == BY_PROCESS) // process ids differ from run to run
+        fprintf(page, " to %s\n", SIZE(high->reserved_bytes));
+    else
+        fprintf(page, " (%s %" PRIu64 ") to %s (%s %" PRIu64 ")\n", naming_words[naming], number_of(low, naming), SIZE(high->reserved_bytes),
+                naming_words[naming], number_of(high, naming));
     if (is_near(low->reserved_bytes, high->reserved_bytes)) return;
     fprintf(page, "                 uneven: the highest reserves %.1f times the lowest\n",
             (double)high->reserved_bytes / (double)(low->reserved_bytes + 1));
-    if (fold->kind_count == 0) print_stages(page, run);
+    if (fold->kind_count == 0 && naming != BY_PROCESS) print_stages(page, run, naming);
 }
 
 static void print_ending(FILE *page, const struct fit_run *run) {
@@ -551,7 +598,7 @@ int fit_print_text(const struct fit_answer *answer) {
     if (failed) print_try(page, answer->run);
     print_peak(page, verdict);
     print_moment(page, verdict, answer->run);
-    if (!failed) print_cures(page, answer);
+    if (fit_is_general(answer->run)) print_cures(page, answer);
     print_cards(page, verdict, failed);
     fit_serving_print(page, &answer->serving, verdict);
     fit_played_print(page, &answer->run->played, &answer->serving, verdict);

@@ -139,7 +139,7 @@ static const struct fit_card *card_to_reach(const struct fit_verdict *verdict, b
 
 // Chooses the goal: the limit, or a card. Returns false if the goal is met or there is none.
 static bool aim_setting(const struct fit_verdict *verdict, uint64_t limit_bytes, struct fit_setting *setting) {
-    const uint64_t outside_bytes = verdict->highest->outside_bytes;
+    const uint64_t outside_bytes = verdict->highest->outside_bytes + verdict->others_bytes;
     *setting = (struct fit_setting){.card = NULL};
     if (limit_bytes != UINT64_MAX) {
         if (verdict->smallest_bytes <= limit_bytes) return false;

@@ -1,19 +1,21 @@
 // Reads files of requests: JSON lines of lengths (our own, and the traces of Mooncake that SGLang's benchmark plays), and the tables of
 // BurstGPT (a data set of vLLM's benchmark) and Azure. Data sets of texts (ShareGPT, a prompt per line) have no lengths without the model's
 // tokenizer: refused.
-#define _POSIX_C_SOURCE 200809L // getline
+#define _POSIX_C_SOURCE 200809L // fileno, getc_unlocked
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "fit_requests.h"
 
 #define MOST_SECONDS   1e9
 #define MOONCAKE_BLOCK 512 // tokens of an id in hash_ids
 #define CSV_COLUMNS    16
+#define LINE_MOST      ((size_t)1 << 20)
 
 struct reading {
     struct fit_requests *requests;
@@ -165,14 +167,39 @@ static bool read_line(struct reading *reading, char *line) {
     return first && begin[0] != '{' ? read_header(reading, line) : read_object(reading, begin);
 }
 
+// Reads the bytes up to the next newline into `line`, which has room for LINE_MOST of them. Returns false at the end of the file, or if the
+// line is wrong.
+static bool next_line(struct reading *reading, FILE *file, char *line, bool *good) {
+    size_t length = 0;
+    int byte;
+    while ((byte = getc_unlocked(file)) != EOF && byte != '\n' && byte != '\0' && length < LINE_MOST) line[length++] = (char)byte;
+    line[length] = '\0';
+    if (byte == EOF) return length > 0;
+    if (byte == '\n') return true;
+    reading->line++;
+    *good = fail(reading, byte == '\0' ? "it has a zero byte" : "it is longer than 1048576 characters");
+    return false;
+}
+
 bool fit_requests_rows(struct fit_requests *requests, FILE *file, char wrong[FIT_WRONG_CAPACITY]) {
     struct reading reading = {.requests = requests, .wrong = wrong, .arrival_column = -1, .prompt_column = -1, .output_column = -1};
-    char *line = NULL;
-    size_t capacity = 0;
-    bool good = true;
-    while (good && getline(&line, &capacity, file) >= 0) good = read_line(&reading, line);
+    char *line = malloc(LINE_MOST + 1);
+    bool good = line != NULL;
+    while (good && next_line(&reading, file, line, &good)) good = read_line(&reading, line);
     free(line);
     return good;
+}
+
+// A device may never end.
+static bool is_readable(FILE *file, const char *path, char wrong[FIT_WRONG_CAPACITY]) {
+    struct stat stat_of;
+    const bool known = fstat(fileno(file), &stat_of) == 0;
+    if (known && (S_ISREG(stat_of.st_mode) || S_ISFIFO(stat_of.st_mode))) return true;
+    if (known && S_ISDIR(stat_of.st_mode))
+        (void)snprintf(wrong, FIT_WRONG_CAPACITY, "%.200s: %s", path, strerror(EISDIR));
+    else
+        (void)snprintf(wrong, FIT_WRONG_CAPACITY, "'%.200s' is not a file", path);
+    return false;
 }
 
 bool fit_requests_file(struct fit_requests *requests, const char *path, char wrong[FIT_WRONG_CAPACITY]) {
@@ -181,7 +208,7 @@ bool fit_requests_file(struct fit_requests *requests, const char *path, char wro
         (void)snprintf(wrong, FIT_WRONG_CAPACITY, "%.200s: %s", path, strerror(errno));
         return false;
     }
-    const bool good = fit_requests_rows(requests, file, wrong);
+    const bool good = is_readable(file, path, wrong) && fit_requests_rows(requests, file, wrong);
     (void)fclose(file);
     return good;
 }

@@ -70,10 +70,18 @@ static bool read_part(struct shape *shape, const char *name, const char *value) 
                  {"prefix", &shape->prefix, NULL},    {"concurrency", &shape->concurrency, NULL}, {"seed", &shape->seed, NULL},
                  {"prefixes", &shape->prefixes, NULL}};
     if (strcmp(name, "rate") == 0) return read_rate(value, &shape->rate);
+    if (strcmp(name, "concurrency") == 0 && strspn(value, "0") == strlen(value)) return false;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (strcmp(name, parts[i].name) != 0) continue;
         return parts[i].number != NULL ? read_number(value, parts[i].number) : read_range(value, parts[i].range);
     }
+    return false;
+}
+
+// Returns whether an earlier part of `parts`, which has a zero byte after each name and value, has the name of this one.
+static bool is_among(const char *parts, const char *part) {
+    for (const char *at = parts; at < part; at += strlen(at) + 1, at += strlen(at) + 1)
+        if (strcmp(at, part) == 0) return true;
     return false;
 }
 
@@ -89,6 +97,10 @@ static bool read_shape(struct shape *shape, const char *text, char *wrong) {
         char shown[200];
         (void)snprintf(shown, sizeof shown, "%.190s", part);
         if (value != NULL) *value++ = '\0';
+        if (is_among(copy, part)) {
+            (void)snprintf(wrong, FIT_WRONG_CAPACITY, "'%s' is given twice", shown);
+            return false;
+        }
         if (value != NULL && read_part(shape, part, value)) continue;
         (void)snprintf(wrong, FIT_WRONG_CAPACITY,
                        "'%s' is not one of rate=8/s (/m, /h, inf), prompt=512..4096, output=256, count=1000, concurrency=64, prefix=1024, "

@@ -516,15 +516,16 @@ static int run_program(struct running *running) {
     if (code != CLI_OK) return code;
     char played[sizeof run->folder + 20];
     (void)snprintf(played, sizeof played, "%s/played", run->folder);
-    if (!fit_played_read(&run->played, played) && running->plan->requests != NULL)
-        ui_say("vram fit: --requests: no engine accepted the requests; vLLM's does, unless it uses data parallelism or runs in the "
-               "script's own process; SGLang's does, unless it uses data or pipeline parallelism, a draft model or disaggregation");
+    const bool was_played = fit_played_read(&run->played, played);
     read_refusal(run);
     add_contexts(running);
     take_last_step(running);
     run->signal = ending_signal(run);
     run->ending = ending_of(running);
     if (fit_unanswered_find(running->run, &running->calls)) run->ending = FIT_HANGS;
+    if (running->plan->requests != NULL && !was_played && !fit_run_failed(run))
+        ui_say("vram fit: --requests: no engine accepted the requests; vLLM's does, unless it uses data parallelism or runs in the "
+               "script's own process; SGLang's does, unless it uses data or pipeline parallelism, a draft model or disaggregation");
     if (run->ending != FIT_FAILED || running->plan->silent) return CLI_OK;
     (void)fwrite(running->kept, 1, running->kept_used, stderr);
     if (run->exit_code != 0) fit_end_wanted(run);

@@ -67,6 +67,8 @@ struct fit_process {
     uint64_t rank;      // 0 if it is the only one
     uint64_t steps;     // completed steps
     int64_t stepped_us; // when its last step but one had ended; 0: it did not have two
+    int64_t begun_us;   // when it began to use a device
+    int64_t ended_us;   // when its recording ended; 0: not known
     char torch[32];     // version of PyTorch; "" if recorded at driver level
     char ended[16];     // "steps", "asked" or "exit"
     bool whole_program; // recorded at driver level: requests of libraries, not of an allocator

@@ -101,6 +101,10 @@ static void print_all_best(FILE *page, const struct fit_search *search) {
         if (search->limit_bytes != UINT64_MAX) break;
     }
     if (none == 0) return;
+    if (fit_search_count(search, FIT_WITHOUT_ANSWER) == search->count) {
+        fprintf(page, search->count == 1 ? "The variant failed\n" : "All %zu variants failed\n", search->count);
+        return;
+    }
     const bool all = fit_search_count(search, FIT_NOT_RUN) == 0;
     fprintf(page, search->limit_bytes != UINT64_MAX ? "None of the variants%s fits in %s\n" : "None of the variants%s fits on %s\n",
             all ? "" : " that ran", fit_search_cards(search, none, names));

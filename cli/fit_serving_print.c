@@ -225,13 +225,10 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_s
       "memory outside of PyTorch that the engine saw while it measured")                                                                   \
     X(U64, "estimated_activation_bytes", served->estimated_activation_bytes, NULL_IF_EMPTY, "the engine's figure for activations")         \
     X(U64, "estimated_graph_bytes", served->estimated_graph_bytes, NULL_IF_EMPTY, "the engine's estimate for graphs")                      \
-<<<<<<< HEAD
-    X(U64, "estimated_reserve_bytes", served->estimated_reserve_bytes, NULL_IF_EMPTY,                                                      \
-      "what the engine leaves free for activations and graphs, without measuring them")                                                    \
-=======
     X(U64, "estimated_subtracted_graph_bytes", served->estimated_subtracted_graph_bytes, NULL_IF_EMPTY,                                    \
       "the part of that estimate by which the engine made its cache smaller")                                                              \
->>>>>>> hG
+    X(U64, "estimated_reserve_bytes", served->estimated_reserve_bytes, NULL_IF_EMPTY,                                                      \
+      "what the engine leaves free for activations and graphs, without measuring them")                                                    \
     X(U64, "taken_graph_bytes", served->taken_graph_bytes, NULL_IF_EMPTY, "memory of the graphs, by the engine's own measure")             \
     X(U64, "estimated_requested_bytes", served->estimated_requested_bytes, NULL_IF_EMPTY, "the engine's share of the device")              \
     X(U64, "estimated_cache_bytes", served->estimated_cache_bytes, NULL_IF_EMPTY, "the part of that share that is left for the cache")     \

@@ -286,6 +286,43 @@ bool output_folder(const char *path) {
     return good;
 }
 
+// Cuts a path to the folder that has it.
+static void cut_to_parent(char *path) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') path[--length] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        (void)strcpy(path, ".");
+    else
+        slash[slash == path] = '\0';
+}
+
+static bool is_writable_folder(const char *path) {
+    struct stat facts;
+    if (stat(path, &facts) != 0) return false;
+    if (S_ISDIR(facts.st_mode)) return access(path, W_OK | X_OK) == 0;
+    errno = ENOTDIR;
+    return false;
+}
+
+bool output_can_write(const char *path, bool folder) {
+    struct stat facts;
+    if (strcmp(path, "-") == 0 || (folder && is_writable_folder(path))) return true;
+    const bool exists = stat(path, &facts) == 0;
+    if (exists && !folder && !S_ISREG(facts.st_mode)) return access(path, W_OK) == 0;
+    if (folder ? exists || errno != ENOENT : !exists && errno != ENOENT) return false;
+    char *parent = malloc(strlen(path) + 2); // for "."
+    if (parent == NULL) return false;
+    (void)strcpy(parent, path);
+    do cut_to_parent(parent);
+    while (folder && !is_writable_folder(parent) && errno == ENOENT);
+    const bool good = is_writable_folder(parent);
+    const int error = errno;
+    free(parent);
+    errno = error;
+    return good;
+}
+
 FILE *output_append(const char *path) { return fopen(path, "ae"); }
 
 void answers_open(struct answers *answers, bool json, bool is_array, const char *between) {

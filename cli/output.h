@@ -29,6 +29,8 @@ int output_end(struct output *output, enum vram_status status, const char *name,
 FILE *output_append(const char *path);
 // Creates the folders of the path's file. Prints one line on standard error on failure.
 bool output_folder(const char *path);
+// Returns whether a file can be made there, or if `folder`, files in that folder, which may have to be created. Otherwise sets errno.
+bool output_can_write(const char *path, bool folder);
 // Returns whether the path is a folder: one exists, or the path ends with a slash.
 bool output_is_folder(const char *path);
 // Returns the length of the path without .gz, .zst or .xz.

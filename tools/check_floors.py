@@ -77,7 +77,8 @@ PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 BESIDES = {("viewer", "allocator/base/hash.h"), ("cli", "allocator/base/hash.h"), ("cli", "allocator/base/json.h"), ("cli", "allocator/base/json_rows.h"), ("cli", "simulator/standins/common/missing.h"), ("cli", "simulator/standins/common/rank_calls.h"), ("cli", "simulator/standins/common/reads.h"), ("cli", "simulator/standins/common/session.h"),
            ("cli", "simulator/standins/common/read_values.h"), ("cli", "simulator/standins/common/own_runtime.h"),
            ("cli", "simulator/standins/facts/cuda.def"),
-           ("cli", "simulator/standins/common/check_lines.h")}
+           ("cli", "simulator/standins/common/check_lines.h"),
+           ("cli", "simulator/check/check.h")}  # the kinds that `vram check --suppress` takes
 
 C_HEADERS = set(
     """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef

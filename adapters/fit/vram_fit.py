@@ -123,10 +123,12 @@ class Recorder:
         self.steps, self.marks, self.seen, self.before = 0, [], [], None
         self.outside, self.written, self.ended = {}, False, "exit"
         self.writing, self.segments = threading.RLock(), []
+        self.exits_well = False  # by os._exit(0), maybe while an exception is being handled
         self.peaks = {}  # by device: allocated and reserved, including peaks that the program has reset since
         self.ready, self.attempts = 0, 0
         self.highest, self.highest_step = 0, 0
         self.step_peaks = part("peaks").Peaks(self)
+        self.begun_us = time.time_ns() // 1000
         self.first_use = (time.monotonic() - BEGUN, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
         self.serving.reset()
 
@@ -206,6 +208,7 @@ class Recorder:
         leave = os._exit
 
         def _exit(status):
+            self.exits_well = status == 0
             self.write()
             leave(status)
 
@@ -499,6 +502,7 @@ class Recorder:
         rank, world = self.place()
         self.see_peaks()
         lines = [f"process {self.process}", f"rank {rank}", f"world {world}", f"torch {self.torch.__version__}", f"ended {self.ended}", f"steps {self.steps}"]
+        lines.append(f"used {self.begun_us} {time.time_ns() // 1000}")
         for device in self.traced():
             stats = self.stats(device)
             lines.append(
@@ -511,7 +515,7 @@ class Recorder:
         route = sys.modules.get("_vram_values_route")
         lines += route.lines() if route is not None else []
         lines += self.serving.lines(self.segments)
-        lines += part("failure").lines() if self.ended == "exit" else []
+        lines += part("failure").lines() if self.ended == "exit" and not self.exits_well else []
         lines += ["note " + note.replace("\n", " ") for note in self.notes]
         try:
             lines += ["built " + " ".join(self.torch.cuda.get_arch_list())] + ["kernels none"] * self.lacks_kernels()
@@ -605,6 +609,7 @@ def watch_imports():
     if RANKS:
         part("fold").take_rank()
     atexit.register(RECORDER.write_failure)
+    part("failure").watch_threads()
     engines, parts = part("engines").modules(RECORDER, RECORDER.serving), (part("weights"), part("kernels"), part("requests"), part("runtime"))
     mpi = {"mpi4py.MPI": part("fold").refuse_mpi} if RANKS else {}
     sys.meta_path.insert(0, Finder({"torch": torch_is_there, **mpi, **engines, **{name: after for each in parts for name, after in each.modules(RECORDER).items()}}))

@@ -1,12 +1,17 @@
 """Describes the uncaught exception that ends the program: its message, and the frames where it was raised.
 
 Python stores such an exception in `sys` before printing it, however the program prints it. Children of multiprocessing, and programs
-that turn an exception into an exit code, end while the exception is being handled."""
+that turn an exception into an exit code, end while the exception is being handled. A thread ends without effect on the exit code."""
+import functools
 import os
 import sys
+import threading
 import time
+import traceback
 
 MOST_FRAMES, MOST_BYTES = 24, 400  # a line of facts has at most 511 bytes
+INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen")
+IN_THREADS = []  # the first exception that ended a thread of the program
 LAUNCHERS = ("ChildFailedError", "CalledProcessError", "SignalException")  # they say only that a rank failed
 
 
@@ -15,7 +20,23 @@ def exception():
     found = getattr(sys, "last_value", None) or sys.exc_info()[1]
     if isinstance(found, SystemExit):
         found = found.__context__ if found.code not in (None, 0) else None
-    return found
+    return found or (IN_THREADS[0] if IN_THREADS else None)
+
+
+def watch_threads():
+    """Keeps the first exception that ends a thread of the program. Threads of packages may fail without effect on it."""
+    hook = threading.excepthook
+
+    @functools.wraps(hook)
+    def excepthook(args):
+        try:
+            files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(args.exc_traceback)]
+            if args.exc_value is not None and not IN_THREADS and any(not any(part in file for part in INSTALLED) for file in files):
+                IN_THREADS.append(args.exc_value)
+        finally:
+            hook(args)
+
+    threading.excepthook = excepthook
 
 
 def cut(text):

@@ -22,7 +22,8 @@ static void put_too_short(const struct vr_slow_leaks *leaks, struct vr_text *tex
     vr_text_printf(text, "cannot tell: %s is too short, at least an hour is needed",
                    leaks->seconds == 0 ? "less than a second" : duration(leaks->seconds).text);
     if (leaks->steps.count == 0) return;
-    vr_text_puts(text, "; the recording has ");
+    const bool repeats = leaks->steps.pass_frame != 0 || leaks->steps.unsure; // "allocations repeat", which may not be steps
+    vr_text_puts(text, repeats ? "; the recording's " : "; the recording has ");
     vr_leak_steps_text(leaks->view->model, &leaks->steps, text);
     vr_text_puts(text, ": leave out --serving");
 }

@@ -108,6 +108,8 @@ def write_files(folder):
     put("code.pickle", b"\x80\x04cos\nsystem\n(S'true'\ntR.")
     put("text.txt", b"hello\n")
     put("number.json", b"42")
+    with open(os.path.join(HERE, "../../examples/recordings/train.json.gz"), "rb") as file:
+        put("repeats.json.gz", file.read())
     os.mkdir(os.path.join(folder, "folder.pickle"))
     if subprocess.run(["zstd", "-q", "-k", os.path.join(folder, "good.pickle")], capture_output=True).returncode != 0:
         os.symlink("good.pickle", os.path.join(folder, "good.pickle.zst"))
@@ -182,6 +184,7 @@ CASES = [
     ("diff_stack", ["diff", "--by", "stack", "good.pickle", "good.json"], 2, None, True),
     ("leaks_no_steps", ["leaks", "good.pickle"], 0, None, True),
     ("leaks_serving_short", ["leaks", "--serving", "good.pickle"], 0, None, True),
+    ("leaks_serving_repeats", ["leaks", "--serving", "repeats.json.gz"], 0, None, True),
     ("leaks_serving_steps", ["leaks", "--serving", "--step", "a", "good.pickle"], 2, None, True),
     ("leaks_memory_alone", ["leaks", "--memory", "8GiB", "good.pickle"], 2, None, True),
     ("leaks_json", ["leaks", "--json", "--every", "2", "good.pickle"], 0, None, True),

@@ -161,6 +161,28 @@ class Driver(unittest.TestCase):
         for arguments in (("--card", "h1000", "--", "true"), ("--for", "x", "--", "true"), ("--steps", "x", "--", "true"), ("--until", "(", "--", "true"), ("--value", "*=x", "--", "true"), ()):
             self.assertEqual(fit(*arguments).returncode, 2, arguments)
 
+    def test_bad_options_end_before_the_program_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = folder + "/file"
+            pathlib.Path(file).touch()
+            cases = ((("--steps", "0"), "--steps takes a number from 1 on, auto or all"), (("--devices", "0"), "--devices takes 1 to 64"), (("--memory", "0"), "--memory takes 1MiB or more"),
+                     (("--set", "x=1"), "--set: unknown simulator option 'x'"), (("-o", folder + "/no/x"), f"--output: {folder}/no/x: No such file or directory"),
+                     (("-o", file + "/x"), "Not a directory"), (("--fold", "0,9", "--", "torchrun", "--nproc-per-node", "4"), "--fold: there is no rank 9: the program has ranks 0 to 3"),
+                     (("--write-plan", file, "--requests", "prompt=5,output=5"), f"--write-plan: {file}: Not a directory"),
+                     (("--write-plan", "", "--requests", "prompt=5,output=5"), "--write-plan takes a folder"),
+                     (("--write-plan", file + "/x", "--requests", "prompt=5,output=5"), "Not a directory"),
+                     (("--requests", folder), "Is a directory"), (("--requests", "/dev/zero"), "is not a file"), (("--requests", file + "="), "prompt="),
+                     (("--requests", "prompt=5,output=5,concurrency=0"), "'concurrency=0' is not one of"), (("--requests", "prompt=5,output=5,prompt=6"), "'prompt=6' is given twice"))
+            for options, said in cases:
+                result = fit(*options, *(() if "--" in options else ("--", sys.executable, "-c", "print('ran')")))
+                self.assertIn(said, result.stderr.splitlines()[0], options)
+                self.assertEqual((result.returncode, result.stdout), (2, ""), options)
+                self.assertNotIn("ran\n", result.stderr)
+            for text, said in (("{" + "1" * (2 << 20) + "\n", "line 1: it is longer than 1048576 characters"), ("{\"prompt_tokens\": 1}\0\n", "line 1: it has a zero byte")):
+                pathlib.Path(file).write_text(text)
+                self.assertIn(said, fit("--requests", file, "--", "true").stderr)
+            self.assertEqual(os.listdir(folder), ["file"])
+
 
 class Failures(unittest.TestCase):
     """The answer about a program that failed holds up to the failure."""
@@ -176,6 +198,7 @@ class Failures(unittest.TestCase):
         self.assertNotIn("Fits", result.stdout)
         self.assertNotIn("Smallest", result.stdout)
         self.assertIn("not known (78.4 GiB to spare until then)", result.stdout)
+        self.assertIn("3 steps; the program failed (exit code 1)", result.stdout)
         self.assertLessEqual(max(map(len, lines)), 80)
 
     def test_in_json_nothing_is_sure(self):
@@ -263,6 +286,74 @@ class Failures(unittest.TestCase):
         # A failure far from a read has another cause.
         answer = json.loads(fit("--json", "-q", *python(program.replace("print(", "def fails():\n    print(") + "fails()\n")).stdout)
         self.assertEqual(answer["failure"]["try"], "")
+
+
+class WentOn(unittest.TestCase):
+    """A program that exits with 0 although a part of it failed, or after a memory error, says less than one that completes."""
+
+    CHILD = "import torch\nkept = torch.empty(64 << 20)\nraise ValueError('no data')\n"
+    PARENT = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', " + repr(CHILD) + "], stderr=subprocess.DEVNULL)\n"
+    THREAD = "import sys, threading, torch\ndef work():\n    kept = torch.empty(64 << 20)\n    raise ValueError('no data')\n" \
+             "sys.stderr = None\nthread = threading.Thread(target=work)\nthread.start(), thread.join()\n"
+    SMALLER = "import torch\nkept = []\ntry:\n    while True: kept.append(torch.empty(8 << 30))\nexcept MemoryError: [torch.free(one) for one in kept]\n"
+
+    def test_a_part_that_failed(self):
+        for program, site in ((self.PARENT, "<string>:3:<module>"), (self.THREAD, "<string>:4:work")):
+            said = f"a part of the program ended with ValueError: no data, at {site}, and the rest went on: what that part would have used later is not covered"
+            result = fit("-q", *python(program))
+            text = " ".join(result.stdout.split())
+            self.assertTrue(text.startswith("Might not fit on h100: needs 64.0 MiB on a GPU like h100"), result.stdout + result.stderr)
+            self.assertIn("Went on " + said, text)
+            self.assertNotIn("Smallest", text)
+            answer = json.loads(fit("-q", "--json", *python(program)).stdout)
+            self.assertEqual((result.returncode, answer["fits"], answer["smallest_bytes"], answer["smallest_card"], answer["went_on"]), (1, None, None, "", said))
+            self.assertTrue(fit("-q", "--memory", "2GiB", *python(program)).stdout.startswith("Not sure: needs"))
+
+    def test_what_is_no_failure(self):
+        handled = "import os, torch\nkept = torch.empty(64 << 20)\ntry: {}['x']\nexcept KeyError: os._exit(0)\n"
+        package = "import sys, threading, torch\nkept, sys.stderr = torch.empty(64 << 20), None\n" \
+                  "exec(compile('def work(): raise ValueError()', '/x/site-packages/y.py', 'exec'))\nthread = threading.Thread(target=work)\nthread.start(), thread.join()\n"
+        for program in (handled, package):
+            answer = json.loads(fit("-q", "--json", *python(program)).stdout)
+            self.assertEqual((answer["fits"], answer["went_on"]), (True, None))
+
+    def test_a_memory_error_that_it_caught(self):
+        """It may do something else on a card with other memory. It ran on the card itself."""
+        said = "the program went on after 1 memory error, so it may do something else where there is more or less memory (--each runs it on each card)"
+        options = ("-q", "--card", "a100-40,h100", *python(self.SMALLER))
+        text = " ".join(fit(*options, FAKE_MEMORY=str(75 << 30)).stdout.split())
+        self.assertTrue(text.startswith("Fits on h100, might not fit on a100-40: needs 72.0 GiB on a GPU like h100"), text)
+        self.assertIn("Went on " + said, text)
+        self.assertNotIn("Smallest", text)
+        answer = json.loads(fit("--json", *options, FAKE_MEMORY=str(75 << 30)).stdout)
+        self.assertEqual((answer["went_on"], {card["key"]: card["fits"] for card in answer["cards"] if card["asked"]}), (said, {"a100-40": None, "h100": True}))
+        self.assertEqual(fit("-q", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).returncode, 0)
+        self.assertTrue(fit("-q", "--memory", "40GiB", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).stdout.startswith("Not sure: needs 72.0 GiB"))
+
+
+class Shared(unittest.TestCase):
+    """Processes that use one device need the sum of what they hold at the same time."""
+
+    CHILD = "import sys, time, torch\nkept = torch.empty({} << 30)\ntime.sleep({})\n"
+    START = "import subprocess, sys\ndef child(gib, seconds): return subprocess.Popen([sys.executable, '-c', " + repr(CHILD) + ".format(gib, seconds)])\n"
+    TOGETHER = START + "[one.wait() for one in [child(10, 3), child(12, 3)]]\n"
+    IN_TURN = START + "child(10, 0).wait(), child(12, 0).wait()\n"
+
+    def test_at_the_same_time(self):
+        result = fit("-q", "--card", "h100,rtx4080,rtx3090", *python(self.TOGETHER))
+        text = " ".join(result.stdout.split())
+        self.assertIn("Fits on rtx3090 and h100, not on rtx4080: needs 22.5 GiB on a GPU like h100", text)
+        self.assertIn("On its device 10.5 GiB of 1 other process at the same time", text)
+        self.assertIn("Smallest completes in 22.5 GiB; smallest card: rtx4090", text)
+        self.assertIn("rtx4080 15.7 GiB no, 6.8 GiB short", text)
+        self.assertIn("Ranks 2 processes on 1 device reserved 10.0 GiB to 12.0 GiB uneven: the highest reserves 1.2 times the lowest How sure", text)
+        self.assertEqual(result.returncode, 1)
+        for limit, code in (("21GiB", 1), ("23GiB", 0)):
+            self.assertEqual(fit("-q", "--memory", limit, *python(self.TOGETHER)).returncode, code, limit)
+
+    def test_in_turn(self):
+        answer = json.loads(fit("-q", "--json", "--card", "rtx4080", *python(self.IN_TURN)).stdout)
+        self.assertEqual((answer["fits"], answer["need_bytes"], answer["others_bytes"]), (True, 12 << 30, 0))
 
 
 class PyTorch(unittest.TestCase):

@@ -196,6 +196,13 @@ class Budget(unittest.TestCase):
         self.assertIn("1 of the variants that did not run may do more work and fit", text)
 
 
+    def test_all_fail(self):
+        """A failed run is a failure first, not one that does not fit."""
+        for values, said in (("--tp=3", "The variant failed"), ("--tp=3,03", "All 2 variants failed")):
+            result, _ = fit("--search", "--vary", values, "--vary", "--mbs=1")
+            self.assertEqual((result.returncode, result.stdout.splitlines()[0]), (3, said))
+
+
 class Mistakes(unittest.TestCase):
     def test_one_line_and_nothing_runs(self):
         two = ("--vary", "--tp=1,2", "--vary", "--mbs=1")
@@ -208,10 +215,11 @@ class Mistakes(unittest.TestCase):
                  ((*two, "--search", "--work", "'a'"), "it is a text, not a number"), ((*two, "--search", "--work", "printed"), "there is no 'printed'"),
                  ((*two, "--search", "--printed", "x"), "has no group in parentheses"), ((*two, "--search", "--printed", "("), "invalid regular expression"),
                  (("--vary", "=1"), "--vary takes an argument"), (("--vary", "batch"), "--vary takes an argument"), (("--vary", "--"), "--vary takes an argument"),
-                 (("--vary", "--a=1", "--vary", "-a=2"), "--vary has 'a' twice"), (("--vary", "--a=" + ",".join("1" * 65)), "at most 64 values"),
+                 (("--vary", "--a=1", "--vary", "-a=2"), "--vary has 'a' twice"), (("--vary", "--a=" + ",".join(map(str, range(65)))), "at most 64 values"),
                  ([word for i in range(17) for word in ("--vary", f"--a{i}=1")], "--vary can be given at most 16 times"),
-                 ([word for i in range(4) for word in ("--vary", f"--a{i}=" + ",".join("1" * 50))], "--vary makes more than 1000000 combinations"),
-                 ([word for i in range(3) for word in ("--vary", f"--a{i}=" + ",".join("1" * 25))], "--vary makes more than 10000 variants"))
+                 ([word for i in range(4) for word in ("--vary", f"--a{i}=" + ",".join(map(str, range(50))))], "--vary makes more than 1000000 combinations"),
+                 ([word for i in range(3) for word in ("--vary", f"--a{i}=" + ",".join(map(str, range(25))))], "--vary makes more than 10000 variants"))
+        cases += (((*two[:1], "--tp=2,1,2", "--search"), "--vary has '2' twice among the values of --tp"),)
         for options, said in cases:
             result, ran = fit(*options)
             first = result.stderr.splitlines()[0] if result.stderr else ""
@@ -233,7 +241,7 @@ if os.environ.get("VRAM_FIT_SCOUTS") == "1":
     ranks = [stage * 8 // pp for stage in range(pp)]
     (folder / "kinds").write_text("run " + " ".join(map(str, ranks)) + "\\n" + "".join(f"kind {8 // pp} {rank} pp {rank} of {pp}\\n" for rank in ranks))
 rank = "import os, torch\\noptimizer = torch.Optimizer()\\nweights = torch.empty(int(os.environ['GIB']) << 30)\\nfor step in range(9): optimizer.step()\\n"
-ranks = [subprocess.Popen([sys.executable, "-c", rank], env={**os.environ, "RANK": str(i), "LOCAL_RANK": str(i), "WORLD_SIZE": str(count), "GIB": values["mbs"]}) for i in range(count)]
+ranks = [subprocess.Popen([sys.executable, "-c", rank], env={**os.environ, "RANK": str(i), "LOCAL_RANK": str(i), "CUDA_VISIBLE_DEVICES": str(i), "WORLD_SIZE": str(count), "GIB": values["mbs"]}) for i in range(count)]
 sys.exit(max(rank.wait() for rank in ranks))
 """
 

@@ -86,7 +86,19 @@ class Check(unittest.TestCase):
                               ("freed-in-use *check_race.py*\n", 1), ("race\n", 3):
                 rules.write_text(text)
                 self.assertEqual(check("--suppress", str(rules)).returncode, code, text)
-            self.assertEqual(check("--suppress", str(Path(folder, "absent"))).returncode, 3)
+
+    def test_bad_options_end_before_the_program_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rules, absent = Path(folder, "rules"), str(Path(folder, "absent/file"))
+            rules.write_text("race *a*\nraec *b*\n")
+            for options, code, said in ((("--suppress", absent), 3, "No such file"), (("--suppress", folder), 3, "Is a directory"),
+                                        (("--suppress", str(rules)), 3, f"{rules}: line 2: there is no kind 'raec'"),
+                                        (("--sarif", absent), 2, "No such file"), (("--sarif", folder), 2, "Is a directory"),
+                                        (("--json", "--sarif", "-"), 2, "--json and --sarif - cannot be used together")):
+                done = check(*options)
+                self.assertEqual((done.returncode, done.stdout), (code, ""), options)
+                self.assertIn(said, done.stderr.splitlines()[0])
+                self.assertNotIn("the program's output", done.stderr)
 
     def test_nothing_stays(self):
         with tempfile.TemporaryDirectory() as folder:
