@@ -106,31 +106,7 @@ static enum vram_status replay_in_room(const struct vram_recording *recording, u
     return VRAM_OK;
 }
 
-// --- the least memory ---------------------------------------------------------------------------------------------------------------
-
-// Bisects between the live peak, which is always needed, and the reserved peak, which is always enough.
-static enum vram_status find_smallest(struct fit_verdict *verdict, struct vram_error *error) {
-    const struct fit_holding *highest = verdict->highest;
-    uint64_t low = highest->allocated_bytes / (2 * MIB), high = (highest->reserved_bytes + 2 * MIB - 1) / (2 * MIB), retries = 0;
-    while (!highest->process->whole_program && low < high) {
-        struct outcome outcome;
-        const uint64_t middle = low + (high - low) / 2;
-        const enum vram_status status =
-            replay_in_room(verdict->recording, highest->device, middle == 0 ? MIB : middle * 2 * MIB, &outcome, error);
-        if (status != VRAM_OK) return status;
-        if (outcome.fits) {
-            high = middle;
-            retries = outcome.retries;
-        } else {
-            low = middle + 1;
-        }
-    }
-    verdict->smallest_bytes = high * 2 * MIB + highest->outside_bytes + verdict->others_bytes;
-    verdict->smallest_retries = retries;
-    return VRAM_OK;
-}
-
-// --- a card -------------------------------------------------------------------------------------------------------------------------
+// --- holdings -------------------------------------------------------------------------------------------------------------------------
 
 static uint64_t subtract_saturated(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
@@ -173,12 +149,82 @@ static uint64_t room_for(const struct fit_verdict *verdict, const struct fit_run
     return subtract_saturated(model->memory_bytes, need_on(verdict, run, holding, model) - holding->reserved_bytes);
 }
 
+// Returns what the device holds besides the allocator of a holding.
+static uint64_t rest_of(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *holding) {
+    size_t count;
+    return holding->outside_bytes + others_of(verdict, run, holding, &verdict->ran_on, &count);
+}
+
 static bool is_like(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *one,
                     const struct fit_holding *other) {
     return one->device == other->device && one->allocated_bytes == other->allocated_bytes && one->reserved_bytes == other->reserved_bytes &&
-           one->outside_bytes == other->outside_bytes &&
-           need_on(verdict, run, one, &verdict->ran_on) == need_on(verdict, run, other, &verdict->ran_on);
+           one->outside_bytes == other->outside_bytes && rest_of(verdict, run, one) == rest_of(verdict, run, other);
 }
+
+// Returns whether an earlier holding has the same peaks, as ranks that are alike have.
+static bool is_known(const struct fit_verdict *verdict, const struct fit_run *run, size_t number) {
+    for (size_t i = 0; i < number; i++)
+        if (is_like(verdict, run, &run->holdings[i], &run->holdings[number])) return true;
+    return false;
+}
+
+// --- the least memory ---------------------------------------------------------------------------------------------------------------
+
+// Bisects between the live peak, which is always needed, and the reserved peak, which is always enough.
+// `rest`: bytes of the device besides the holding's allocator.
+static enum vram_status bisect_room(const struct vram_recording *recording, const struct fit_holding *holding, uint64_t rest,
+                                    struct fit_verdict *verdict, struct vram_error *error) {
+    uint64_t low = holding->allocated_bytes / (2 * MIB), high = (holding->reserved_bytes + 2 * MIB - 1) / (2 * MIB), retries = 0;
+    while (!holding->process->whole_program && low < high) {
+        struct outcome outcome;
+        const uint64_t middle = low + (high - low) / 2;
+        const enum vram_status status = replay_in_room(recording, holding->device, middle == 0 ? MIB : middle * 2 * MIB, &outcome, error);
+        if (status != VRAM_OK) return status;
+        if (outcome.fits) {
+            high = middle;
+            retries = outcome.retries;
+        } else {
+            low = middle + 1;
+        }
+    }
+    verdict->smallest_bytes = high * 2 * MIB + rest;
+    verdict->smallest_retries = retries;
+    return VRAM_OK;
+}
+
+// Raises the least memory to that of another holding, if this one does not complete in it.
+static enum vram_status raise_smallest(const struct vram_recording *recording, const struct fit_holding *holding, uint64_t rest,
+                                       struct fit_verdict *verdict, struct vram_error *error) {
+    struct outcome outcome = {.fits = false};
+    const uint64_t room = subtract_saturated(verdict->smallest_bytes, rest);
+    enum vram_status status = VRAM_OK;
+    if (!holding->process->whole_program && room >= holding->allocated_bytes)
+        status = replay_in_room(recording, holding->device, room < MIB ? MIB : room, &outcome, error);
+    if (status != VRAM_OK || outcome.fits) return status;
+    return bisect_room(recording, holding, rest, verdict, error);
+}
+
+// Finds the least memory in which all holdings complete. The highest often has the most memory that it can do without.
+static int find_smallest(const struct fit_run *run, struct fit_verdict *verdict) {
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    if (bisect_room(verdict->recording, verdict->highest, rest_of(verdict, run, verdict->highest), verdict, &error) != VRAM_OK)
+        return ui_error(verdict->highest->process->path, &error);
+    for (size_t i = 0; i < run->holding_count; i++) {
+        const struct fit_holding *holding = &run->holdings[i];
+        const uint64_t rest = rest_of(verdict, run, holding);
+        struct vram_recording *recording = verdict->recording;
+        if (holding->reserved_bytes + rest <= verdict->smallest_bytes) continue;
+        if (is_like(verdict, run, holding, verdict->highest) || is_known(verdict, run, i)) continue;
+        int code = holding->process == verdict->highest->process ? CLI_OK : fit_run_recording(holding->process, &recording);
+        if (code != CLI_OK) return code;
+        const enum vram_status status = raise_smallest(recording, holding, rest, verdict, &error);
+        if (recording != verdict->recording) vram_recording_destroy(recording);
+        if (status != VRAM_OK) return ui_error(holding->process->path, &error);
+    }
+    return CLI_OK;
+}
+
+// --- a card -------------------------------------------------------------------------------------------------------------------------
 
 // Judges a holding on a card: by its peaks if they decide, else by a replay. card->fits never returns to true.
 static int judge_holding(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *holding,
@@ -214,9 +260,7 @@ static int judge_card(const struct fit_verdict *verdict, const struct fit_run *r
     const bool ran = strcmp(card->model.key, verdict->ran_on.key) == 0;
     card->method = ran ? FIT_BY_RUN : FIT_BY_PEAK;
     for (size_t i = 0; i < run->holding_count && code == CLI_OK && card->fits; i++) {
-        bool known = false;
-        for (size_t j = 0; j < i; j++) known = known || is_like(verdict, run, &run->holdings[j], &run->holdings[i]);
-        if (!known) code = judge_holding(verdict, run, &run->holdings[i], card);
+        if (!is_known(verdict, run, i)) code = judge_holding(verdict, run, &run->holdings[i], card);
     }
     return code;
 }
@@ -241,12 +285,12 @@ static bool list_cards(struct fit_verdict *verdict, uint64_t asked) {
 }
 
 static int judge_all(const struct fit_run *run, uint64_t asked, struct fit_verdict *verdict) {
-    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     int code = fit_run_recording(verdict->highest->process, &verdict->recording);
     if (code != CLI_OK) return code;
     verdict->library_bytes = libraries_of(verdict, verdict->highest);
     verdict->others_bytes = others_of(verdict, run, verdict->highest, &verdict->ran_on, &verdict->others_count);
-    if (find_smallest(verdict, &error) != VRAM_OK) return ui_error(verdict->highest->process->path, &error);
+    code = find_smallest(run, verdict);
+    if (code != CLI_OK) return code;
     if (!list_cards(verdict, asked)) return CLI_BAD_INPUT;
     for (size_t i = 0; i < verdict->card_count && code == CLI_OK; i++) {
         code = judge_card(verdict, run, &verdict->cards[i]);

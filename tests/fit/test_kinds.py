@@ -24,6 +24,16 @@ weights = torch.empty((2 + 2 * rank) << 20)
 for step in range(9):
     optimizer.step()
 """
+UNEVEN = """
+import os, torch
+rank = int(os.environ["RANK"])
+if rank == 0:
+    os.environ["FAKE_IDLE"] = "100"
+    torch.free(torch.empty(100 << 20))
+weights, optimizer = torch.empty((120 if rank == 0 else 200) << 20), torch.Optimizer()
+for step in range(9):
+    optimizer.step()
+"""
 LAUNCHER = """
 import os, pathlib, subprocess, sys
 kinds, refused, rank = sys.argv[3:6]
@@ -63,6 +73,14 @@ class Kinds(unittest.TestCase):
                                   "card": "rtx3070"},
                                  {"name": "pp 2 of 2", "ranks": 24, "ran": "3, 5", "rank": 5, "allocated_bytes": 12 * MIB, "reserved_bytes": 12 * MIB, "outside_bytes": 0, "host_bytes": True,
                                   "card": "rtx3070"}])
+
+    def test_the_least_memory_is_that_of_the_rank_that_needs_the_most(self):
+        """Rank 0 reserves the most, but completes in less memory than rank 5."""
+        answer = json.loads(fit("run 0 5\n", "--json", "--memory", "180MiB", rank=UNEVEN).stdout)
+        self.assertEqual({one["rank"]: (one["allocated_bytes"], one["reserved_bytes"]) for one in answer["holdings"]},
+                         {0: (120 * MIB, 220 * MIB), 5: (200 * MIB, 200 * MIB)})
+        outside = answer["holdings"][0]["outside_bytes"]
+        self.assertEqual((answer["smallest_bytes"] - outside, answer["fits"]), (200 * MIB, False))
 
     def test_the_table(self):
         text = fit("run 0 5\nkind 40 0 a\x1b[31mb\x07\udcff\nkind 20 5 pp 2 of 2\n").stdout

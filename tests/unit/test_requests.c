@@ -54,10 +54,11 @@ static void what_is_no_shape(void **state) {
                                         "rate=nan",  "output=4...5"};
     char text[200], shown[200];
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        (void)snprintf(text, sizeof text, "count=5,%s", parts[i]);
+        (void)snprintf(text, sizeof text, "seed=5,%s", parts[i]);
         (void)snprintf(shown, sizeof shown, "'%s' is not one of rate=8/s", parts[i]);
         expect_wrong(text, shown);
     }
+    expect_wrong("count=5,count=6", "'count=6' is given twice");
     expect_wrong("rate=8", "a shape needs prompt= and output=");
     expect_wrong("prompt=8", "a shape needs prompt= and output=");
     expect_wrong("prompt=0..8,output=1", "of at least 1 token");
