@@ -39,8 +39,14 @@
 
 #define FIT_READY_PORTS 16
 
+struct fit_asked_port {
+    uint16_t number;
+    int socket;     // waits for an answer; 0: none
+    unsigned ticks; // since it was asked
+};
+
 struct fit_ready {
-    uint16_t ports[FIT_READY_PORTS]; // candidates; ports in use before the start are left out
+    struct fit_asked_port ports[FIT_READY_PORTS]; // candidates; ports in use before the start are left out
     size_t port_count;
     unsigned ticks;
     bool is_server; // one of the ports answers
@@ -132,7 +138,8 @@ static const uint16_t usual_ports[] = {8000, 30000, 8080, 3000, 23333, 11434, 80
 
 #define LISTENING 0x0A // of /proc/net/tcp: TCP_LISTEN
 #define EVERY     5    // ticks
-#define ANSWER_MS 400
+#define SEND_MS   400
+#define PATIENCE  300 // ticks until it asks again: SGLang generates a token before it answers, which takes a second or more
 
 static bool listens_in(const char *path, uint16_t port) {
     char line[512];
@@ -151,8 +158,8 @@ static bool port_listens(uint16_t port) { return listens_in("/proc/net/tcp", por
 static void add_port(struct fit_ready *ready, unsigned long port) {
     if (port == 0 || port > UINT16_MAX || ready->port_count == FIT_READY_PORTS) return;
     for (size_t i = 0; i < ready->port_count; i++)
-        if (ready->ports[i] == port) return;
-    ready->ports[ready->port_count++] = (uint16_t)port;
+        if (ready->ports[i].number == port) return;
+    ready->ports[ready->port_count++] = (struct fit_asked_port){.number = (uint16_t)port};
 }
 
 static void add_unless_taken(struct fit_ready *ready, unsigned long port) {
@@ -166,8 +173,9 @@ static void fit_ready_begin(struct fit_ready *ready, char **program) {
         if (strncmp(*at, "--port=", 7) == 0) add_unless_taken(ready, strtoul(*at + 7, NULL, 10));
         if (strcmp(*at, "--port") == 0 && at[1] != NULL) add_unless_taken(ready, strtoul(at[1], NULL, 10));
     }
-    for (size_t i = 0; ready->port_count == 0 && i < sizeof usual_ports / sizeof *usual_ports; i++)
-        if (!port_listens(usual_ports[i])) ready->ports[ready->port_count++] = usual_ports[i];
+    const bool has_none = ready->port_count == 0;
+    for (size_t i = 0; has_none && i < sizeof usual_ports / sizeof *usual_ports; i++)
+        if (!port_listens(usual_ports[i])) add_port(ready, usual_ports[i]);
 }
 
 // Adds a port that a line of output names: "http://HOST:PORT" of this machine.
@@ -181,33 +189,46 @@ static void fit_ready_line(struct fit_ready *ready, const char *line) {
 
 static int connect_to(uint16_t port) {
     const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
-    const struct timeval patience = {.tv_usec = ANSWER_MS * 1000};
+    const struct timeval patience = {.tv_usec = SEND_MS * 1000};
     const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (file < 0) return -1;
-    (void)setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     (void)setsockopt(file, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (connect(file, (const struct sockaddr *)&address, sizeof address) == 0) return file;
     (void)close(file);
     return -1;
 }
 
-static bool port_answers(uint16_t port) {
+static void stop_asking(struct fit_asked_port *port) {
+    if (port->socket > 0) (void)close(port->socket);
+    port->socket = 0;
+}
+
+static void ask(struct fit_asked_port *port) {
     static const char request[] = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    port->socket = connect_to(port->number);
+    port->ticks = 0;
+    if (port->socket > 0 && send(port->socket, request, strlen(request), MSG_NOSIGNAL) < 0) stop_asking(port);
+}
+
+// Asks a port, or looks for its answer to the last question. Returns whether it answered with anything but 503 ("not yet").
+static bool port_answers(struct fit_asked_port *port) {
     char answer[64] = "";
     unsigned code = 0;
-    const int file = connect_to(port);
-    if (file < 0) return false;
-    const ssize_t got = send(file, request, strlen(request), MSG_NOSIGNAL) < 0 ? -1 : recv(file, answer, sizeof answer - 1, 0);
-    (void)close(file);
+    if (port->socket <= 0) ask(port);
+    if (port->socket <= 0) return false;
+    const ssize_t got = recv(port->socket, answer, sizeof answer - 1, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) && ++port->ticks < PATIENCE) return false;
+    stop_asking(port);
     if (got > 0) answer[got] = '\0';
     return got > 0 && sscanf(answer, "HTTP/%*s %u", &code) == 1 && code != 503;
 }
 
-// Returns whether a port answers "GET /health" with anything but 503 ("not yet"). Called about ten times a second.
+// Returns whether a port answers "GET /health" with anything but 503. Called about ten times a second.
 static bool fit_ready_is(struct fit_ready *ready) {
-    if (ready->ticks++ % EVERY != 0) return ready->is_server;
+    const bool asks = ready->ticks++ % EVERY == 0;
     for (size_t i = 0; i < ready->port_count && !ready->is_server; i++)
-        ready->is_server = port_listens(ready->ports[i]) && port_answers(ready->ports[i]);
+        ready->is_server = (asks || ready->ports[i].socket > 0) && port_listens(ready->ports[i].number) && port_answers(&ready->ports[i]);
+    for (size_t i = 0; i < ready->port_count && ready->is_server; i++) stop_asking(&ready->ports[i]);
     return ready->is_server;
 }
 

@@ -96,6 +96,15 @@ class Servers(unittest.TestCase):
         answer = answer_of("--for", "60s", *python(program, "--port", str(port)))
         self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("ready", 96 * MIB))
 
+    def test_it_answers_late(self):
+        """It generates a token before each answer."""
+        with socket.socket() as place:
+            place.bind(("127.0.0.1", 0))
+            port = place.getsockname()[1]
+        program = MODEL + "import http.server, time\nclass Slow(http.server.SimpleHTTPRequestHandler):\n    def do_GET(self):\n        time.sleep(1.2)\n        super().do_GET()\n" \
+                          "model(32)\nhttp.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[2])), Slow).serve_forever()\n"
+        self.assertEqual(answer_of("--for", "10s", *python(program, "--port", str(port)))["ended"], "ready")
+
     def model(self, *names):
         return model_folder(self, *names)
 
