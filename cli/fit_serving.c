@@ -18,7 +18,7 @@ static bool number_fact(struct fit_served *served, const char *line) {
         const char *name;
         uint64_t *to;
     } numbers[] = {{"tokens", &served->tokens},    {"blocks", &served->blocks},       {"block_tokens", &served->block_tokens},
-                   {"length", &served->length},    {"sequences", &served->sequences}, {"made_up", &served->made_up},
+                   {"length", &served->length},    {"sequences", &served->sequences}, {"dummy", &served->dummy},
 #define FIT_ESTIMATE_ROW(member) {#member, &served->member##_bytes},
                    FIT_ESTIMATES(FIT_ESTIMATE_ROW)
 #undef FIT_ESTIMATE_ROW

@@ -3,7 +3,7 @@ and the share of the device they may use. One table covers all engines; for othe
 
 The facts (text, in PID.facts): `serving engine NAME`, `serving share OPTION VALUE` (of the device's memory), `serving tokens N`,
 `serving block_tokens N`, `serving length N` (the longest sequence), `serving sequences N` (at once), `serving graphs COUNT BYTES`,
-`serving made_up 1` (the weights), `serving estimated_NAME BYTES` (the engine's own figures, by which it sized its cache; cli/fit_serving.h),
+`serving dummy 1` (its weights), `serving estimated_NAME BYTES` (the engine's own figures, by which it sized its cache; cli/fit_serving.h),
 `phase NAME BEGIN END` (microseconds of the recording's clock)."""
 import functools
 import os
@@ -59,8 +59,8 @@ class Serving:
 # --- the engines ------------------------------------------------------------------------------------------------------------------
 
 
-def made_up(options):
-    """Returns whether the engine makes up its weights, by its options for loading."""
+def is_dummy(options):
+    """Returns whether the engine uses dummy weights, by its options for loading."""
     return int("dummy" in str(getattr(options, "load_format", "")).lower())
 
 
@@ -75,7 +75,7 @@ def vllm_cache(worker, _, config):
     given = settings.cache_config.kv_cache_memory_bytes if hasattr(settings.cache_config, "kv_cache_memory_bytes") else None
     return {"engine": "vllm", "share": None if given else f"gpu_memory_utilization {settings.cache_config.gpu_memory_utilization}", "tokens": tokens,
             "blocks": config.num_blocks, "block_tokens": block, "length": settings.model_config.max_model_len,
-            "sequences": settings.scheduler_config.max_num_seqs, "made_up": made_up(getattr(settings, "load_config", None))}
+            "sequences": settings.scheduler_config.max_num_seqs, "dummy": is_dummy(getattr(settings, "load_config", None))}
 
 
 def vllm_v0_cache(worker, *_):
@@ -84,7 +84,7 @@ def vllm_v0_cache(worker, *_):
     tokens = cache.num_gpu_blocks * cache.block_size
     return {"engine": "vllm", "share": f"gpu_memory_utilization {cache.gpu_memory_utilization}", "tokens": tokens, "blocks": cache.num_gpu_blocks,
             "block_tokens": cache.block_size, "length": worker.model_config.max_model_len, "sequences": worker.scheduler_config.max_num_seqs,
-            "made_up": made_up(getattr(worker, "load_config", worker.model_config))}  # before 0.4 the model's configuration has it
+            "dummy": is_dummy(getattr(worker, "load_config", worker.model_config))}  # before 0.4 the model's configuration has it
 
 
 def vllm_estimate(worker, *_):
@@ -112,7 +112,7 @@ def sglang_cache(runner, *_):
     page = getattr(runner, "page_size", None) or getattr(arguments, "page_size", None) or 1
     tokens = getattr(runner, "max_total_num_tokens", None)
     return {"engine": "sglang", "share": f"mem_fraction_static {arguments.mem_fraction_static}", "tokens": tokens, "blocks": tokens // page if tokens else None,
-            "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None), "made_up": made_up(arguments)}
+            "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None), "dummy": is_dummy(arguments)}
 
 
 # Module, class, method; its phase ("": none); the function that returns its facts from the object, the result and the arguments; whether it
