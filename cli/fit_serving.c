@@ -19,7 +19,7 @@ static bool number_fact(struct fit_served *served, const char *line) {
         uint64_t *to;
     } numbers[] = {{"tokens", &served->tokens},    {"blocks", &served->blocks},       {"block_tokens", &served->block_tokens},
                    {"length", &served->length},    {"sequences", &served->sequences}, {"cache_bytes", &served->cache_bytes},
-                   {"made_up", &served->made_up},
+                   {"dummy", &served->dummy},
 #define FIT_ESTIMATE_ROW(member) {#member, &served->member##_bytes},
                    FIT_ESTIMATES(FIT_ESTIMATE_ROW)
 #undef FIT_ESTIMATE_ROW

@@ -42,7 +42,7 @@ struct fit_served {
     double share;          // of the device's memory
     uint64_t tokens, blocks, block_tokens, length, sequences;
     uint64_t cache_bytes;           // keys and values, without the engine's tables of them; 0: the engine does not report them
-    uint64_t made_up;                                        // 1: the engine makes up its weights
+    uint64_t dummy;                                          // 1: the engine uses dummy weights
     uint64_t captures, graph_bytes;                          // number of graphs, and bytes of their pools
 #define FIT_ESTIMATE_MEMBER(member) uint64_t member##_bytes; // 0: unknown
     FIT_ESTIMATES(FIT_ESTIMATE_MEMBER)
@@ -99,7 +99,7 @@ void fit_serving_judge(const struct fit_serving *serving, struct fit_verdict *ve
 void fit_serving_print(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict);
 // Writes an object. There must be a cache of keys and values.
 void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *serving, const struct fit_verdict *verdict);
-// dummy_weights: whether the option was given. A remedy is printed unless it was, or the engine itself makes up its weights.
+// dummy_weights: whether the option was given. A remedy is printed unless it was, or the engine itself uses dummy weights.
 void fit_host_print(FILE *page, const struct fit_run *run, bool dummy_weights);
 
 #endif

@@ -254,7 +254,7 @@ void fit_serving_json(struct vr_json *json, const char *name, const struct fit_s
 void fit_host_print(FILE *page, const struct fit_run *run, bool dummy_weights) {
     const struct fit_host *host = NULL;
     for (size_t i = 0; i < run->process_count; i++) {
-        dummy_weights = dummy_weights || run->processes[i].served.made_up != 0;
+        dummy_weights = dummy_weights || run->processes[i].served.dummy != 0;
         if (host == NULL || run->processes[i].host.most_bytes > host->most_bytes) host = &run->processes[i].host;
     }
     if (host == NULL || host->most_bytes == 0) return;

@@ -168,7 +168,7 @@ class Servers(unittest.TestCase):
         self.assertEqual((serving["tokens"], serving["blocks"], serving["length"], serving["sequences"]), (16 * blocks, blocks, 2048, 7))
 
     def test_the_remedy_for_host_memory(self):
-        """Making up weights is no remedy where the engine does so already. The program pretends to take 5 GiB of host memory."""
+        """Dummy weights are no remedy where the engine uses them already. The program pretends to take 5 GiB of host memory."""
         program = "import resource, types\nresource.getrusage = lambda who: types.SimpleNamespace(ru_maxrss=5 << 20)\n" + ENGINE
         for names, remedy in ((("config.json",), False), (("config.json", "tokenizer.json", "model.safetensors"), True)):
             told = " ".join(fit("-q", *python(program, self.model(*names), "2048")).stdout.split())

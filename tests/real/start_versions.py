@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -37,9 +38,12 @@ def answer_of(vram):
 
 
 def ended(answer):
-    """Returns how the start ended: "ready", or the failure in its own words."""
+    """Returns how the start ended: "ready", or the failure in plain words."""
     failure = answer.get("failure")
-    return failure["text"] if failure else answer.get("ended", "no answer")
+    if not failure:
+        return answer.get("ended", "no answer")
+    missing = re.search(r"No module named '([\w.]+)'", failure["exception"])
+    return f"failed: its package installs no {missing[1]}" if missing else f"failed: {failure['exception'] or failure['text']}"
 
 
 def run(vram, path):

@@ -63,7 +63,7 @@ class Triton(unittest.TestCase):
         self.assertIn("every read returned what a GPU would have returned", result.stderr)
 
     def test_a_rehearsal_is_not_computed(self):
-        """What a graph replays after it is."""
+        """A graph computes at its replay what was captured in a rehearsal."""
         program = """
             import sys
             rehearse, graph, graphed = sys.modules["_vram_values"].rehearse, torch.cuda.CUDAGraph(), torch.empty(8, device="cuda")

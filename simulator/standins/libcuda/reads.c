@@ -66,7 +66,7 @@ static bool is_way_to_kernel(const struct vram_frame *frame) {
     return name != NULL && strcmp(name, "/_ops.py") == 0;
 }
 
-// Returns whether the frame is none of the program's: a replacement of a kernel, or its call of the kernel.
+// Returns whether the frame is not the program's: a replacement of a kernel, or its call of the kernel.
 static bool is_hidden(const struct vram_frame *frames, size_t count, size_t i) {
     return is_own(&frames[i]) || (i + 1 < count && is_own(&frames[i + 1]) && is_way_to_kernel(&frames[i]));
 }
