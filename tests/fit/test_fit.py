@@ -157,6 +157,12 @@ class Driver(unittest.TestCase):
             result = fit("--json", *options, "--", PROGRAM, "99", "10", "20")
             self.assertEqual(json.loads(result.stdout)["ended"], ended.split("_")[1].lower())
 
+    def test_until_before_the_device(self):
+        """The command ended the program: it did not fail."""
+        result = fit("--until", "hi", "--", "sh", "-c", "echo hi; sleep 60")
+        self.assertEqual((result.returncode, result.stdout), (3, ""))
+        self.assertEqual(result.stderr.splitlines()[-1], "vram fit: nothing was recorded: its output matched --until before the program used device memory")
+
     def test_usage(self):
         for arguments in (("--card", "h1000", "--", "true"), ("--for", "x", "--", "true"), ("--steps", "x", "--", "true"), ("--until", "(", "--", "true"), ("--value", "*=x", "--", "true"), ()):
             self.assertEqual(fit(*arguments).returncode, 2, arguments)
