@@ -94,7 +94,7 @@ static void put_without_effect(struct vr_json *json, const char *key, const stru
     X(ARRAY, "best", put_best(json, key, it), ALWAYS, "the best variant on each given card (see below)")                                   \
     X(BOOL, "complete", fit_search_count(it, FIT_NOT_RUN) == 0, ALWAYS, "all variants ran")                                                \
     X(ARRAY, "without_effect", put_without_effect(json, key, it), ALWAYS,                                                                  \
-      "names of the arguments for which variants that differ only in them have the same peaks: the program may not use them")              \
+      "names of the arguments for which variants that differ only in them have the same peaks: perhaps the program does not use them")     \
     X(BOOL, "interrupted", it->interrupted, ALWAYS, "the search was ended by a signal")                                                    \
     X(NUMBER, "seconds", answer_json_decimal(json, key, it->seconds, 1), ALWAYS, "time of the search")                                     \
     X(TEXT, "work", it->work, ALWAYS, "`--work`, or null")                                                                                 \

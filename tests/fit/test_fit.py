@@ -335,6 +335,14 @@ class WentOn(unittest.TestCase):
         self.assertTrue(fit("-q", "--memory", "40GiB", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).stdout.startswith("Not sure: needs 72.0 GiB"))
 
 
+    def test_a_program_that_reads_how_much_memory_is_free(self):
+        program = "import torch\ndef size(): return torch.cuda.mem_get_info()[0] // 2\nkept = torch.empty(size())\n"
+        text = " ".join(fit("-q", *python(program)).stdout.split())
+        self.assertIn("Free memory the program read how much of it there is, at <string>:2:size: if that decides what it allocates, it needs another amount on another card (--each)", text)
+        for source, site in ((program, "<string>:2:size"), (TRAIN, None)):
+            self.assertEqual(json.loads(fit("-q", "--json", *python(source, "3")).stdout)["free_memory_read"], site)
+
+
 class Shared(unittest.TestCase):
     """Processes that use one device need the sum of what they hold at the same time."""
 

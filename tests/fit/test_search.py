@@ -176,6 +176,21 @@ class Answers(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout), (3, ""))
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
 
+    def test_an_argument_that_the_program_does_not_use(self):
+        answer, _, _ = search("--vary", "--tp=1,2", "--vary", "--mbs=1", "--vary", "--unused=1,2,3")
+        self.assertEqual(answer["without_effect"], ["unused"])
+        result, _ = fit("--search", "--vary", "--tp=1,2", "--vary", "--mbs=1", "--vary", "--unused=1,2,3")
+        self.assertIn("No effect --unused: variants that differ only in it have the same peaks; does the program use it?", " ".join(result.stdout.split()))
+        # A single value, or no two variants that ran, are no grounds.
+        answer, _, _ = search("--vary", "--tp=1,3", "--vary", "--mbs=1")
+        self.assertEqual(answer["without_effect"], [])
+
+    def test_all_fail(self):
+        """A failed run is a failure first, not one that does not fit."""
+        for values, said in (("--tp=3", "The variant failed"), ("--tp=3,03", "All 2 variants failed")):
+            result, _ = fit("--search", "--vary", values, "--vary", "--mbs=1")
+            self.assertEqual((result.returncode, result.stdout.splitlines()[0]), (3, said))
+
 
 class Budget(unittest.TestCase):
     SLOW = PROGRAM.replace("optimizer, weights", "import time; time.sleep(100 if mbs < 4 else 0); optimizer, weights")
@@ -195,16 +210,6 @@ class Budget(unittest.TestCase):
         text = " ".join(fit("--search", "--vary", "--tp=1", "--vary", "--mbs=8,2", "--budget", "15s", program=self.SLOW)[0].stdout.split())
         self.assertIn("1 of the variants did not run, and may need less memory", text)
 
-
-    def test_an_argument_that_the_program_does_not_use(self):
-        answer, _, _ = search("--vary", "--tp=1,2", "--vary", "--mbs=1", "--vary", "--unused=1,2,3")
-        self.assertEqual(answer["without_effect"], ["unused"])
-        result, _ = fit("--search", "--vary", "--tp=1,2", "--vary", "--mbs=1", "--vary", "--unused=1,2,3")
-        self.assertIn("No effect --unused: variants that differ only in it have the same peaks; does the program use it?", " ".join(result.stdout.split()))
-        # A single value, or no two variants that ran, are no grounds.
-        answer, _, _ = search("--vary", "--tp=1,3", "--vary", "--mbs=1")
-        self.assertEqual(answer["without_effect"], [])
-
     def test_what_the_time_ended(self):
         """A variant that --for ended before it used device memory failed for that reason. Without work, variants that did not run may need less memory, not do more."""
         waits = "import sys, time\nif sys.argv[1] == '--tp=1': time.sleep(60)\n" + PROGRAM
@@ -213,12 +218,6 @@ class Budget(unittest.TestCase):
         self.assertNotIn("used no device memory", result.stdout)
         result, _ = fit("--search", "--vary", "--tp=2,1", "--vary", "--mbs=1", "--budget", "6s", program=waits)
         self.assertIn("1 of the variants did not run, and may need less memory", " ".join(result.stdout.split()))
-
-    def test_all_fail(self):
-        """A failed run is a failure first, not one that does not fit."""
-        for values, said in (("--tp=3", "The variant failed"), ("--tp=3,03", "All 2 variants failed")):
-            result, _ = fit("--search", "--vary", values, "--vary", "--mbs=1")
-            self.assertEqual((result.returncode, result.stdout.splitlines()[0]), (3, said))
 
 
 class Mistakes(unittest.TestCase):
