@@ -317,10 +317,9 @@ static void suppress(struct check_findings *findings, const char *kind, const ch
 }
 
 static bool is_kind(const char *name) {
-    static const char *const kinds[] = {
-        "*",
+    static const char *const kinds[] = {"*",
 #define KIND(constant, key) key,
-        VR_CHECK_KINDS(KIND)
+                                        VR_CHECK_KINDS(KIND)
 #undef KIND
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

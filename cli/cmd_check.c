@@ -101,7 +101,8 @@ static int try_files(const struct asked *asked) {
     struct check_findings none = {0};
     if (asked->json && asked->sarif != NULL && strcmp(asked->sarif, "-") == 0)
         return ui_usage("check", "vram check: --json and --sarif - cannot be used together");
-    if (asked->sarif != NULL && output_is_folder(asked->sarif)) return ui_usage("check", "vram: --sarif %s: %s", asked->sarif, strerror(EISDIR));
+    if (asked->sarif != NULL && output_is_folder(asked->sarif))
+        return ui_usage("check", "vram: --sarif %s: %s", asked->sarif, strerror(EISDIR));
     if (asked->sarif != NULL && !output_can_write(asked->sarif, false))
         return ui_usage("check", "vram: --sarif %s: %s", asked->sarif, strerror(errno));
     return asked->suppress == NULL ? CLI_OK : check_findings_suppress(&none, asked->suppress);

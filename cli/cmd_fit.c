@@ -136,7 +136,8 @@ static int answer_all(struct fit_question *question, char **program) {
 }
 
 int cmd_fit(int argc, char **argv) {
-    struct fit_question question = {.steps = "auto", .devices_asked = SIM_UNSET, .limit_bytes = UINT64_MAX, .values = {.compute_bytes = SIM_VALUES_COMPUTED}};
+    struct fit_question question = {
+        .steps = "auto", .devices_asked = SIM_UNSET, .limit_bytes = UINT64_MAX, .values = {.compute_bytes = SIM_VALUES_COMPUTED}};
     const struct args_option options[] = {
         {.name = "card",
          .kind = ARGS_STRINGS,

@@ -121,7 +121,7 @@ static bool meet(const struct fit_process *one, const struct fit_process *other)
     return !known || (one->begun_us < other->ended_us && other->begun_us < one->ended_us);
 }
 
-// Returns what other processes hold of a holding's device on a card, and their number.
+// Returns what other processes hold of a holding's device on a card, and how many they are.
 static uint64_t others_of(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *holding,
                           const struct vram_sim_model *model, size_t *count) {
     uint64_t bytes = 0;

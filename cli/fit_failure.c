@@ -195,10 +195,17 @@ const char *fit_went_on_text(const struct fit_run *run, char *text, size_t capac
     }
     if (errors == 0) return NULL;
     (void)snprintf(text, capacity,
-                   "the program went on after %" PRIu64 " memory %s, so it may do something else where there is more or less memory (--each "
+                   "the program went on after %" PRIu64
+                   " memory %s, so it may do something else where there is more or less memory (--each "
                    "runs it on each card)",
                    errors, errors == 1 ? "error" : "errors");
     return text;
+}
+
+const char *fit_free_read(const struct fit_run *run) {
+    for (size_t i = 0; i < run->process_count; i++)
+        if (run->processes[i].free_read[0] != '\0') return run->processes[i].free_read;
+    return NULL;
 }
 
 bool fit_is_general(const struct fit_run *run) { return !fit_run_failed(run) && !fit_part_failed(run) && !fit_adapts(run); }

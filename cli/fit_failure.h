@@ -55,6 +55,8 @@ bool fit_adapts(const struct fit_run *run);
 bool fit_is_general(const struct fit_run *run);
 // Writes a sentence about what the program went on after, and returns `text`; NULL if nothing failed.
 const char *fit_went_on_text(const struct fit_run *run, char *text, size_t capacity);
+// Returns the call site where the program first read how much memory is free; NULL: nowhere that is known.
+const char *fit_free_read(const struct fit_run *run);
 // For a program that failed just after it read what a kernel would have computed: stores the command-line option that gives the read
 // another value, and the site of the read. Returns false otherwise.
 bool fit_failure_try(const struct fit_run *run, char *option, size_t capacity, char *site, size_t site_capacity);

@@ -87,6 +87,7 @@ static bool read_fact(struct fit_run *run, struct fit_process *process, const ch
         return true;
     if (fit_served_fact(&process->served, &process->host, line) || fit_failure_fact(&process->failure, line)) return true;
     if (fit_route_fact(&process->routed, line)) return true;
+    if (strncmp(line, "free_read ", 10) == 0) (void)snprintf(process->free_read, sizeof process->free_read, "%s", line + 10);
     if (strncmp(line, "built ", 6) == 0) (void)snprintf(run->kernels, sizeof run->kernels, "%s", line + 6);
     run->no_kernels = run->no_kernels || strcmp(line, "kernels none") == 0;
     if (strncmp(line, "note ", 5) == 0) ui_say("vram fit: the recorder: %s", line + 5);

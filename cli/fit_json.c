@@ -200,7 +200,7 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
       "fits on every given card; with `--memory`, within that limit; null: not sure, because the program failed or data-dependent sizes "  \
       "decide")                                                                                                                            \
     X(U64, "need_bytes", fit_need_bytes(it), ALWAYS,                                                                                       \
-      "memory needed on a device like the one of the run: highest sum of reserved memory, context, libraries and `others_bytes`; if the "   \
+      "memory needed on a device like the one of the run: highest sum of reserved memory, context, libraries and `others_bytes`; if the "  \
       "program failed: until then")                                                                                                        \
     X(U64, "need_most_bytes", fit_need_bytes(it) + answer->stake_bytes, ALWAYS, "the same including the data-dependent bytes")             \
     X(U64, "allocated_bytes", it->highest->allocated_bytes, ALWAYS,                                                                        \
@@ -211,6 +211,8 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
     X(U64, "others_bytes", it->others_bytes, ALWAYS, "bytes of the device held by other processes at the same time")                       \
     X(TEXT, "went_on", fit_went_on_text(answer->run, (char[2000]){""}, 2000), ALWAYS,                                                      \
       "what the program went on after: a part of it that failed, or memory errors that it caught; null: neither")                          \
+    X(TEXT, "free_memory_read", fit_free_read(answer->run), ALWAYS,                                                                        \
+      "call site where the program first read how much memory is free: on other cards it may need another amount; null: none")             \
     X(U64, "smallest_bytes", it->smallest_bytes, NULL_UNLESS(fit_is_general(answer->run)),                                                 \
       "smallest device memory in which it completes, to 2 MiB; null: the program failed, or `went_on` is not null")                        \
     X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(fit_is_general(answer->run)), "releases of the cache in that memory")

@@ -421,6 +421,14 @@ static void print_doubts(FILE *page, const struct fit_answer *answer) {
     char text[2000];
     const char *went_on = fit_went_on_text(run, text, sizeof text);
     if (went_on != NULL) print_wrapped(page, "Went on", went_on);
+    if (fit_free_read(run) != NULL && !fit_serving_by_share(&answer->serving)) {
+        (void)snprintf(
+            text, sizeof text,
+            "the program read how much of it there is, at %s: if that decides what it allocates, it needs another amount on another "
+            "card (--each)",
+            fit_site_short(fit_free_read(run)));
+        print_wrapped(page, "Free memory", text);
+    }
     print_names(page, "Not known", run->sizes, run->size_count, 4);
     print_names(page, "Not simulated", run->missing, run->missing_count, 4);
     fit_route_print(page, run);
@@ -449,7 +457,7 @@ static void print_peak(FILE *page, const struct fit_verdict *verdict) {
 
 static bool is_near(uint64_t a, uint64_t b) { return a > b ? a - b <= b / 100 : b - a <= a / 100; }
 
-// What tells the holdings of a run apart.
+// Tells the holdings of a run apart.
 enum naming { BY_RANK, BY_DEVICE, BY_PROCESS };
 
 static uint64_t number_of(const struct fit_holding *holding, enum naming naming) {
@@ -460,9 +468,9 @@ static uint64_t number_of(const struct fit_holding *holding, enum naming naming)
 static size_t count_numbers(const struct fit_run *run, enum naming naming) {
     size_t count = 0;
     for (size_t i = 0; i < run->holding_count; i++) {
-        bool seen = false;
-        for (size_t j = 0; j < i; j++) seen = seen || number_of(&run->holdings[j], naming) == number_of(&run->holdings[i], naming);
-        count += !seen;
+        bool counted = false;
+        for (size_t j = 0; j < i; j++) counted = counted || number_of(&run->holdings[j], naming) == number_of(&run->holdings[i], naming);
+        count += !counted;
     }
     return count;
 }
@@ -485,8 +493,8 @@ static void print_stages(FILE *page, const struct fit_run *run, enum naming nami
         }
         const uint64_t from = number_of(first, naming), last = number_of(&run->holdings[next - 1], naming);
         const char *comma = used == 0 ? "" : ", ";
-        const int length = last == from ? snprintf(text + used, sizeof text - used, "%s%s %" PRIu64 " %s", comma, naming_words[naming], last,
-                                                   SIZE(first->reserved_bytes))
+        const int length = last == from ? snprintf(text + used, sizeof text - used, "%s%s %" PRIu64 " %s", comma, naming_words[naming],
+                                                   last, SIZE(first->reserved_bytes))
                                         : snprintf(text + used, sizeof text - used, "%s%ss %" PRIu64 " to %" PRIu64 " %s", comma,
                                                    naming_words[naming], from, last, SIZE(first->reserved_bytes));
         if (length < 0 || (size_t)length >= sizeof text - used) break;
@@ -533,8 +541,8 @@ static void print_ranks(FILE *page, const struct fit_answer *answer) {
     if (naming == BY_PROCESS) // process ids differ from run to run
         fprintf(page, " to %s\n", SIZE(high->reserved_bytes));
     else
-        fprintf(page, " (%s %" PRIu64 ") to %s (%s %" PRIu64 ")\n", naming_words[naming], number_of(low, naming), SIZE(high->reserved_bytes),
-                naming_words[naming], number_of(high, naming));
+        fprintf(page, " (%s %" PRIu64 ") to %s (%s %" PRIu64 ")\n", naming_words[naming], number_of(low, naming),
+                SIZE(high->reserved_bytes), naming_words[naming], number_of(high, naming));
     if (is_near(low->reserved_bytes, high->reserved_bytes)) return;
     fprintf(page, "                 uneven: the highest reserves %.1f times the lowest\n",
             (double)high->reserved_bytes / (double)(low->reserved_bytes + 1));

@@ -171,7 +171,7 @@ static int answer_run(struct fit_question *question, const struct fit_plan *plan
 
 // Answers for a program that left no recording.
 static int answer_nothing(struct fit_question *question, const struct fit_run *run) {
-    const bool failed = run->exit_code != 0 || run->signal != 0;
+    const bool failed = run->ending != FIT_UNTIL && (run->exit_code != 0 || run->signal != 0);
     char unreached[1000];
     answers_expect(question->answers);
     if (question->json) {
@@ -184,6 +184,10 @@ static int answer_nothing(struct fit_question *question, const struct fit_run *r
         ui_say("vram fit: nothing was recorded: %s", unreached);
     else if (run->began)
         ui_say("vram fit: nothing was recorded: the program ended before its recording was written");
+    else if (run->ending == FIT_UNTIL)
+        ui_say("vram fit: nothing was recorded: its output matched --until before the program used device memory");
+    else if (run->ending == FIT_TIME)
+        ui_say("vram fit: nothing was recorded: the time of --for was over before the program used device memory");
     else
         ui_say("vram fit: nothing was recorded: the program %s", failed ? "failed before it used device memory" : "used no device memory");
     return CLI_BAD_INPUT;

@@ -76,6 +76,7 @@ struct fit_process {
     struct fit_routed routed;
     struct fit_host host;
     struct fit_failure failure; // if an exception ended it
+    char free_read[512];        // call site that read how much memory is free; "": none
 };
 
 // One process's memory on one device.

@@ -193,7 +193,7 @@ void fit_point_take_failure(struct fit_point *point, const struct fit_run *run, 
     char text[2000], unreached[1000];
     take_run(point, run, fold);
     point->outcome = FIT_WITHOUT_ANSWER;
-    if (fit_run_failed(run))
+    if (fit_run_failed(run) || run->ending == FIT_TIME)
         fit_failure_text(run, text, sizeof text);
     else
         (void)snprintf(text, sizeof text, "The program used no device memory");
@@ -213,6 +213,27 @@ size_t fit_search_count(const struct fit_search *search, enum fit_outcome outcom
     size_t count = 0;
     for (size_t i = 0; i < search->count; i++) count += search->points[i].outcome == outcome;
     return count;
+}
+
+// Returns whether two variants differ in this argument only.
+static bool differ_in(const struct fit_search *search, const struct fit_point *one, const struct fit_point *other, size_t argument) {
+    for (size_t i = 0; i < search->vary->count; i++)
+        if ((one->variant->places[i] != other->variant->places[i]) != (i == argument)) return false;
+    return true;
+}
+
+static bool has_peaks(const struct fit_point *point) { return fit_point_is_known(point) && !point->ran_out && point->same == NULL; }
+
+bool fit_search_lacks_effect(const struct fit_search *search, size_t argument) {
+    bool any = false;
+    for (size_t i = 0; i < search->count; i++)
+        for (size_t j = 0; j < i && has_peaks(&search->points[i]); j++) {
+            const struct fit_point *one = &search->points[i], *other = &search->points[j];
+            if (!has_peaks(other) || !differ_in(search, one, other, argument)) continue;
+            if (one->allocated_bytes != other->allocated_bytes || one->reserved_bytes != other->reserved_bytes) return false;
+            any = true;
+        }
+    return any;
 }
 
 bool fit_point_is_known(const struct fit_point *point) { return point->outcome != FIT_NOT_RUN && point->outcome != FIT_WITHOUT_ANSWER; }

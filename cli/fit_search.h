@@ -87,6 +87,8 @@ void fit_search_end(struct fit_search *search);
 // Returns the point with the most work, then the least memory, that fits on a model, or within the limit; NULL if none does.
 const struct fit_point *fit_search_best(const struct fit_search *search, uint32_t model);
 size_t fit_search_count(const struct fit_search *search, enum fit_outcome outcome);
+// Returns whether variants that differ in this argument only ran, and all have the same peaks.
+bool fit_search_lacks_effect(const struct fit_search *search, size_t argument);
 // Returns whether the memory that the point needs is known.
 bool fit_point_is_known(const struct fit_point *point);
 // Orders points by work, the most first, then by memory, then as --vary does.

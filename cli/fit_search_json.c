@@ -83,9 +83,18 @@ static void put_best(struct vr_json *json, const char *key, const struct fit_sea
     vr_json_array_end(json);
 }
 
+static void put_without_effect(struct vr_json *json, const char *key, const struct fit_search *search) {
+    vr_json_array(json, key);
+    for (size_t i = 0; i < search->vary->count; i++)
+        if (fit_search_lacks_effect(search, i)) vr_json_string(json, NULL, search->vary->arguments[i].name);
+    vr_json_array_end(json);
+}
+
 #define FIT_SEARCH_FACTS(X)                                                                                                                \
     X(ARRAY, "best", put_best(json, key, it), ALWAYS, "the best variant on each given card (see below)")                                   \
     X(BOOL, "complete", fit_search_count(it, FIT_NOT_RUN) == 0, ALWAYS, "all variants ran")                                                \
+    X(ARRAY, "without_effect", put_without_effect(json, key, it), ALWAYS,                                                                  \
+      "names of the arguments for which variants that differ only in them have the same peaks: perhaps the program does not use them")     \
     X(BOOL, "interrupted", it->interrupted, ALWAYS, "the search was ended by a signal")                                                    \
     X(NUMBER, "seconds", answer_json_decimal(json, key, it->seconds, 1), ALWAYS, "time of the search")                                     \
     X(TEXT, "work", it->work, ALWAYS, "`--work`, or null")                                                                                 \

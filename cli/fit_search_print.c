@@ -45,7 +45,9 @@ static void print_proof(FILE *page, const struct fit_search *search, const struc
         equal += point->has_work && point->work == best->work;
     }
     if (fit_search_count(search, FIT_NOT_RUN) == 0) return;
-    if (more + unknown > 0)
+    if (search->work == NULL && search->printed == NULL)
+        (void)snprintf(text, sizeof text, "%zu of the variants did not run, and may need less memory", unknown);
+    else if (more + unknown > 0)
         (void)snprintf(text, sizeof text, "%zu of the variants that did not run may do more work and fit", more + unknown);
     else
         (void)snprintf(text, sizeof text, "all variants with more work ran, and none of them fits%s",
@@ -129,6 +131,17 @@ static void print_progress(FILE *page, const struct fit_search *search) {
         (void)snprintf(text + used, sizeof text - used, "; then %s",
                        search->interrupted ? "the search was interrupted" : "the time of --budget was over");
     print_titled(page, "Ran", text);
+}
+
+static void print_without_effect(FILE *page, const struct fit_search *search) {
+    char text[600];
+    for (size_t i = 0; i < search->vary->count; i++) {
+        const struct fit_varied *one = &search->vary->arguments[i];
+        if (!fit_search_lacks_effect(search, i)) continue;
+        (void)snprintf(text, sizeof text, "%.*s: variants that differ only in it have the same peaks; does the program use it?",
+                       (int)one->length, one->argument);
+        print_titled(page, "No effect", text);
+    }
 }
 
 // --- the table ----------------------------------------------------------------------------------------------------------------------
@@ -284,6 +297,7 @@ int fit_search_print(const struct fit_search *search) {
     FILE *page = fit_page_open(&whole);
     print_all_best(page, search);
     print_progress(page, search);
+    print_without_effect(page, search);
     print_table(page, search);
     fit_page_close(&whole);
     return CLI_OK;

@@ -43,9 +43,6 @@ static bool read_values(struct fit_varied *one, const char *at, char wrong[FIT_V
     for (;; at++) {
         const size_t length = strcspn(at, ",");
         if (one->value_count == FIT_VALUES_MOST) return wrong_with(wrong, "--vary takes at most %d values of an argument", FIT_VALUES_MOST);
-        for (size_t i = 0; i < one->value_count; i++)
-            if (one->lengths[i] == length && memcmp(one->texts[i], at, length) == 0)
-                return wrong_with(wrong, "--vary has '%.*s' twice among the values of %.*s", (int)length, at, (int)one->length, one->argument);
         one->texts[one->value_count] = at;
         one->lengths[one->value_count++] = length;
         at += length;

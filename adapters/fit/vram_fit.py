@@ -114,6 +114,7 @@ class Recorder:
         self.backward = None
         self.counts, self.notes = {}, []
         self.trains = False  # the program made an optimizer
+        self.free_read = None  # the call site that read how much memory is free
         self.kinds = None  # of ranks, where rank 0 runs alone to find them (vram_fit_kinds.py)
         self.initialised = [0.0, 0, 0]  # on the CPU: seconds, bytes, bytes left uninitialised
         self.serving = part("engines").Serving(self)
@@ -166,6 +167,26 @@ class Recorder:
 
         memory._record_memory_history = record_memory_history
         self.keep_peaks(memory)
+
+    def watch_free_memory(self, memory):
+        """Notes where the program first reads how much memory is free, which may be its first use of a device."""
+        read = getattr(memory, "mem_get_info", None)
+        if read is None:
+            return
+
+        @functools.wraps(read)
+        def mem_get_info(*args, **kwargs):
+            if self.free_read is None:
+                frame = sys._getframe(1)
+                while frame.f_back is not None and "/torch/" in frame.f_code.co_filename:
+                    frame = frame.f_back
+                self.free_read = f"{frame.f_code.co_filename}:{frame.f_lineno}:{frame.f_code.co_name}"
+            return read(*args, **kwargs)
+
+        mem_get_info._torchdynamo_disable = True
+        memory.mem_get_info = mem_get_info
+        if getattr(self.torch.cuda, "mem_get_info", None) is read:
+            self.torch.cuda.mem_get_info = mem_get_info
 
     def keep_peaks(self, memory):
         """Keeps the peaks that the program resets. The program sees them reset."""
@@ -512,6 +533,7 @@ class Recorder:
         seconds, size = self.first_use
         lines.append(f"host {seconds:.1f} {size} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024} {self.initialised[0]:.1f} {self.initialised[1]} {self.initialised[2]}")
         lines += [f"stepped {self.marks[-2]}"] if len(self.marks) > 1 else []
+        lines += ["free_read " + " ".join(self.free_read.split())[:400]] if self.free_read else []
         route = sys.modules.get("_vram_values_route")
         lines += route.lines() if route is not None else []
         lines += self.serving.lines(self.segments)
@@ -538,6 +560,7 @@ def torch_is_there(torch):
     """Called when PyTorch is imported. CUDA is not initialised yet, and may never be."""
     RECORDER.torch = torch
     torch.cuda._lazy_call(RECORDER.begin)
+    RECORDER.watch_free_memory(torch.cuda.memory)
     os.register_at_fork(after_in_child=lambda: torch.cuda._lazy_call(RECORDER.begin) if not torch.cuda.is_initialized() else None)
     part("loops").watch(RECORDER, torch, Step)
     part("backward").watch(RECORDER, torch)

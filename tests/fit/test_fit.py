@@ -157,6 +157,12 @@ class Driver(unittest.TestCase):
             result = fit("--json", *options, "--", PROGRAM, "99", "10", "20")
             self.assertEqual(json.loads(result.stdout)["ended"], ended.split("_")[1].lower())
 
+    def test_until_before_the_device(self):
+        """The command ended the program: it did not fail."""
+        result = fit("--until", "hi", "--", "sh", "-c", "echo hi; sleep 60")
+        self.assertEqual((result.returncode, result.stdout), (3, ""))
+        self.assertEqual(result.stderr.splitlines()[-1], "vram fit: nothing was recorded: its output matched --until before the program used device memory")
+
     def test_usage(self):
         for arguments in (("--card", "h1000", "--", "true"), ("--for", "x", "--", "true"), ("--steps", "x", "--", "true"), ("--until", "(", "--", "true"), ("--value", "*=x", "--", "true"), ()):
             self.assertEqual(fit(*arguments).returncode, 2, arguments)
@@ -329,6 +335,14 @@ class WentOn(unittest.TestCase):
         self.assertEqual((answer["went_on"], {card["key"]: card["fits"] for card in answer["cards"] if card["asked"]}), (said, {"a100-40": None, "h100": True}))
         self.assertEqual(fit("-q", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).returncode, 0)
         self.assertTrue(fit("-q", "--memory", "40GiB", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).stdout.startswith("Not sure: needs 72.0 GiB"))
+
+
+    def test_a_program_that_reads_how_much_memory_is_free(self):
+        program = "import torch\ndef size(): return torch.cuda.mem_get_info()[0] // 2\nkept = torch.empty(size())\n"
+        text = " ".join(fit("-q", *python(program)).stdout.split())
+        self.assertIn("Free memory the program read how much of it there is, at <string>:2:size: if that decides what it allocates, it needs another amount on another card (--each)", text)
+        for source, site in ((program, "<string>:2:size"), (TRAIN, None)):
+            self.assertEqual(json.loads(fit("-q", "--json", *python(source, "3")).stdout)["free_memory_read"], site)
 
 
 class Shared(unittest.TestCase):

@@ -93,6 +93,11 @@ def _snapshot():
     return {"segments": segments, "device_traces": [list(_trace)], "allocator_settings": {}, "external_annotations": []}
 
 
+def mem_get_info(device=None):
+    _start()
+    return 70 << 30, 80 << 30
+
+
 def reset_peak_memory_stats():
     _stats["peak"] = _stats["live"]
 
@@ -110,7 +115,8 @@ def _lazy_call(function):
 cuda = types.SimpleNamespace(initialized=False, _lazy_call=_lazy_call, is_initialized=lambda: cuda.initialized, device_count=lambda: 1,
                              get_arch_list=lambda: os.environ.get("FAKE_KERNELS", "").split(), get_device_capability=_capability,
                              memory_stats_as_nested_dict=_nested,
-                             memory=types.SimpleNamespace(_record_memory_history=_record_memory_history, _snapshot=_snapshot,
+                             mem_get_info=mem_get_info,
+                             memory=types.SimpleNamespace(mem_get_info=mem_get_info, _record_memory_history=_record_memory_history, _snapshot=_snapshot,
                                                           reset_peak_memory_stats=reset_peak_memory_stats),
                              reset_peak_memory_stats=reset_peak_memory_stats)
 distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: False)
