@@ -42,8 +42,8 @@ struct fit_served {
     double share;          // of the device's memory
     uint64_t tokens, blocks, block_tokens, length, sequences;
     uint64_t cache_bytes;           // keys and values, without the engine's tables of them; 0: the engine does not report them
-    uint64_t dummy;                                          // 1: the engine uses dummy weights
-    uint64_t captures, graph_bytes;                          // number of graphs, and bytes of their pools
+    uint64_t dummy;                 // 1: the engine uses dummy weights
+    uint64_t captures, graph_bytes; // number of graphs, and bytes of their pools
 #define FIT_ESTIMATE_MEMBER(member) uint64_t member##_bytes; // 0: unknown
     FIT_ESTIMATES(FIT_ESTIMATE_MEMBER)
 #undef FIT_ESTIMATE_MEMBER
