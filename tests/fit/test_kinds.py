@@ -43,7 +43,8 @@ if os.environ.get("VRAM_FIT_SCOUTS") == "1":
 elif refused:
     (folder / "refused").write_text(refused)
 count = int(sys.argv[2])
-ranks = [subprocess.Popen([sys.executable, "-c", rank], env={**os.environ, "RANK": str(i), "LOCAL_RANK": str(i), "WORLD_SIZE": str(count)}) for i in range(count)]
+ranks = [subprocess.Popen([sys.executable, "-c", rank], env={**os.environ, "RANK": str(i), "LOCAL_RANK": str(i), "CUDA_VISIBLE_DEVICES": str(i), "WORLD_SIZE": str(count)})
+         for i in range(count)]
 sys.exit(max(rank.wait() for rank in ranks))
 """
 

@@ -151,7 +151,7 @@ class Servers(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         told = " ".join(result.stdout.split())
         for part in ("Serving sglang, at most 7 sequences of 2,048 tokens", "Weights 1.0 GiB", "4.0 MiB per token", "concurrent sequences by length: 4 at 2,048, 19 at 512",
-                     "Its estimate 1.0 GiB weights, 39.6 GiB left free for activations and graphs; graphs took 768.0 MiB; 39.6 GiB stayed free",
+                     "Its estimate 1.0 GiB weights, 39.6 GiB left free for activations and graphs, 768.0 MiB taken by graphs; 39.6 GiB stayed free",
                      "Share mem_fraction_static 0.5", "so the cache may be up to 56 tokens smaller",
                      "h100 up to 0.99", "it served 100 steps without a new peak"):
             self.assertIn(part, told)

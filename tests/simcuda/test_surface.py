@@ -16,7 +16,7 @@ import api_facts  # noqa: E402
 
 # Functions that vram's own libraries and modules use (results.c, reads.c, checking.c and check_stacks.c of simulator/standins/libcuda).
 OWN = ["vram_sim_kernel_code", "vram_sim_stack_take", "vram_sim_stack_text",
-       *(f"vram_sim_results_{name}" for name in ("answer", "begin", "captured", "end", "forget", "look", "pass", "put", "shield")),
+       *(f"vram_sim_results_{name}" for name in ("answer", "begin", "captured", "end", "forget", "look", "lose", "pass", "put", "shield")),
        *(f"vram_sim_check_{name}" for name in ("block", "block_end", "call", "disagreement", "error_restore", "error_take", "hide", "moves", "return"))]
 NAMES = api_facts.read_committed(os.path.join(ROOT, "simulator", "standins", "facts", "cuda.def"))
 
