@@ -23,7 +23,8 @@ def alone(vram, command):
 
 def result_of(vram, one):
     fits, reserved, ended = alone(vram, one["command"])
-    same = fits == (one["outcome"] == "fits") and (one["reserved_bytes"] is None or one["reserved_bytes"] == reserved)
+    verdict = {"fits": True, "failed": None}.get(one["outcome"], False)  # a program that fails has none, alone too
+    same = fits == verdict and (one["reserved_bytes"] is None or one["reserved_bytes"] == reserved)
     return {"values": one["values"], "same": same, "work": one["work"], "outcome": one["outcome"], "reserved_bytes": one["reserved_bytes"],
             "alone_fits": fits, "alone_bytes": reserved, "alone_ended": ended}
 
