@@ -23,7 +23,7 @@ def alone(vram, command):
 
 def result_of(vram, one):
     fits, reserved, ended = alone(vram, one["command"])
-    verdict = {"fits": True, "failed": None}.get(one["outcome"], False)  # a program that fails has none, alone too
+    verdict = {"fits": True, "failed": None}.get(one["outcome"], False)  # a program that fails has no verdict, alone too
     same = fits == verdict and (one["reserved_bytes"] is None or one["reserved_bytes"] == reserved)
     return {"values": one["values"], "same": same, "work": one["work"], "outcome": one["outcome"], "reserved_bytes": one["reserved_bytes"],
             "alone_fits": fits, "alone_bytes": reserved, "alone_ended": ended}
