@@ -369,6 +369,15 @@ class Shared(unittest.TestCase):
         answer = json.loads(fit("-q", "--json", "--card", "rtx4080", *python(self.IN_TURN)).stdout)
         self.assertEqual((answer["fits"], answer["need_bytes"], answer["others_bytes"]), (True, 12 << 30, 0))
 
+    def test_ranks_of_one_device(self):
+        """Two ranks of a job that use the same device need their sum, however they are scheduled here."""
+        ranks = (self.IN_TURN.replace("import subprocess, sys", "import os, subprocess, sys").replace("def child(gib, seconds)", "def child(gib, rank)")
+                 .replace(".format(gib, seconds)]", ".format(gib, 0)], env={**os.environ, 'RANK': str(rank), 'WORLD_SIZE': '2'}")
+                 .replace("child(12, 0)", "child(12, 1)"))
+        answer = json.loads(fit("-q", "--json", "--card", "h100", *python(ranks)).stdout)
+        self.assertEqual(answer["need_bytes"] - answer["others_bytes"], 12 << 30)
+        self.assertGreater(answer["others_bytes"], 10 << 30)  # and a context
+
 
 class PyTorch(unittest.TestCase):
     def test_steps_that_repeat(self):
@@ -554,7 +563,7 @@ class Cards(unittest.TestCase):
 
     def test_a_few_of_many_ranks_run(self):
         worker = TRAIN.replace("torch.optim_class", "torch.Optimizer").replace("64 << 20", "(256 if os.environ['RANK'] == '63' else 64) << 20")
-        worker = "import os; print('rank', *[os.environ.get(name) for name in ('RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE', 'LOCAL_RANK')], flush=True)\n" + worker
+        worker = "import os; os.environ['CUDA_VISIBLE_DEVICES'] = os.environ['LOCAL_RANK']; print('rank', *[os.environ.get(name) for name in ('RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE', 'LOCAL_RANK')], flush=True)\n" + worker
         launcher = ("import os, subprocess, sys\ncount = int(sys.argv[2] if sys.argv[1][-4:] == 'node' else sys.argv[1].split('=')[1])\n"
                     "ranks = [subprocess.Popen([sys.executable, '-c', " + repr(worker) + ", '9'], env={**os.environ, 'RANK': str(i), 'LOCAL_RANK': str(i),"
                     " 'WORLD_SIZE': str(count)}) for i in range(count)]\nsys.exit(max(rank.wait() for rank in ranks))\n")
