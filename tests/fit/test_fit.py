@@ -348,10 +348,12 @@ class WentOn(unittest.TestCase):
 class Shared(unittest.TestCase):
     """Processes that use one device need the sum of what they hold at the same time."""
 
-    CHILD = "import sys, time, torch\nkept = torch.empty({} << 30)\ntime.sleep({})\n"
-    START = "import subprocess, sys\ndef child(gib, seconds): return subprocess.Popen([sys.executable, '-c', " + repr(CHILD) + ".format(gib, seconds)])\n"
-    TOGETHER = START + "[one.wait() for one in [child(10, 3), child(12, 3)]]\n"
-    IN_TURN = START + "child(10, 0).wait(), child(12, 0).wait()\n"
+    # A child holds its memory until its input ends.
+    CHILD = "import sys, torch\nkept = torch.empty({} << 30)\nprint(flush=True)\nsys.stdin.read()\n"
+    START = ("import subprocess, sys\ndef child(gib):\n    one = subprocess.Popen([sys.executable, '-c', " + repr(CHILD) + ".format(gib)],"
+             " stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n    return one if one.stdout.readline() else sys.exit(1)\n")
+    TOGETHER = START + "both = [child(10), child(12)]\n[one.communicate() for one in both]\n"
+    IN_TURN = START + "child(10).communicate(), child(12).communicate()\n"
 
     def test_at_the_same_time(self):
         result = fit("-q", "--card", "h100,rtx4080,rtx3090", *python(self.TOGETHER))
@@ -371,9 +373,8 @@ class Shared(unittest.TestCase):
 
     def test_ranks_of_one_device(self):
         """Two ranks of a job that use the same device need their sum, however they are scheduled here."""
-        ranks = (self.IN_TURN.replace("import subprocess, sys", "import os, subprocess, sys").replace("def child(gib, seconds)", "def child(gib, rank)")
-                 .replace(".format(gib, seconds)]", ".format(gib, 0)], env={**os.environ, 'RANK': str(rank), 'WORLD_SIZE': '2'}")
-                 .replace("child(12, 0)", "child(12, 1)"))
+        ranks = (self.IN_TURN.replace("import subprocess, sys", "import os, subprocess, sys")
+                 .replace(".format(gib)]", ".format(gib)], env={**os.environ, 'RANK': str(gib // 12), 'WORLD_SIZE': '2'}"))
         answer = json.loads(fit("-q", "--json", "--card", "h100", *python(ranks)).stdout)
         self.assertEqual(answer["need_bytes"] - answer["others_bytes"], 12 << 30)
         self.assertGreater(answer["others_bytes"], 10 << 30)  # and a context
