@@ -24,6 +24,7 @@ bool fit_frame_own(const char *stack, struct fit_frame *frame);
 void fit_frame_site(const struct fit_frame *frame, char *site, size_t capacity);
 // Finds the innermost frame of the program's own code. Returns false if there is no such frame.
 bool fit_frame_of_program(const char *stack, struct fit_frame *frame);
+#define FIT_SITE_MOST (2 * FIT_FRAME_CAPACITY + 20)
 // Returns a call site or file with only the last folder of its path. Points into `site`.
 const char *fit_site_short(const char *site);
 
@@ -43,8 +44,11 @@ bool fit_failure_fact(struct fit_failure *failure, const char *line);
 
 // Returns whether the run ends at a failure or an interrupt, so the rest is unknown.
 bool fit_run_failed(const struct fit_run *run);
-// Returns the failure of the rank that ended first, because those of other ranks may follow from it; NULL if none recorded one.
+// Returns the failure of the rank that ended first, because those of other ranks may follow from it, or that of the rank that ended before
+// it joined them; NULL if none recorded one.
 const struct fit_failure *fit_failure_of(const struct fit_run *run);
+// Stores the site of a failure without folders; "" if it is unknown or there is no failure.
+void fit_failure_site(const struct fit_failure *failure, char *site, size_t capacity);
 // Writes a sentence: "The program failed after 3 steps, at FILE:LINE:FUNCTION: ValueError: ...".
 void fit_failure_text(const struct fit_run *run, char *text, size_t capacity);
 // Returns whether a process or thread failed, but the program did not.

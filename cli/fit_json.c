@@ -169,8 +169,8 @@ static void put_stake(struct vr_json *json, const char *name, const struct fit_s
     X(TEXT, "ended", fit_ending_names[it->ending], ALWAYS,                                                                                 \
       "`end`, `repeats`, `calls`, `ready`, `served`, `played`, `plateau` (ten steps with the same peak, or 100 steps without a new one), " \
       "`steps`, `until`, `time`, `oom`, "                                                                                                  \
-      "`interrupted`, `refused` (it cannot run with some of its ranks only), `hangs` (on GPUs a rank would wait forever for another) or "  \
-      "`failed`")                                                                                                                          \
+      "`interrupted`, `refused` (it cannot run with some of its ranks only), `hangs` (on GPUs a rank would wait forever for another), "    \
+      "`absent` (the ranks wait for one that ended before it joined them) or `failed`")                                                    \
     X(I64, "exit_code", it->exit_code, ALWAYS, "exit code of the program")                                                                 \
     X(U64, "steps", it->steps, ALWAYS, "number of observed steps")
 

@@ -171,7 +171,7 @@ static int answer_run(struct fit_question *question, const struct fit_plan *plan
 
 // Answers for a program that left no recording.
 static int answer_nothing(struct fit_question *question, const struct fit_run *run) {
-    const bool failed = run->ending != FIT_UNTIL && (run->exit_code != 0 || run->signal != 0);
+    const bool failed = fit_run_failed(run) || (run->ending != FIT_UNTIL && (run->exit_code != 0 || run->signal != 0));
     char unreached[1000];
     answers_expect(question->answers);
     if (question->json) {
@@ -210,7 +210,9 @@ static int judge_run(struct fit_question *question, const struct fit_plan *plan,
     if (run->holding_count == 0) return answer_nothing(question, run);
     const int code = answer_run(question, plan, run, failed);
     if (code > CLI_FINDING || !fit_run_failed(run)) return code;
-    if (run->ending == FIT_INTERRUPTED)
+    if (run->ending == FIT_ABSENT)
+        ui_say("vram fit: the ranks of the job wait for one that ended; the answer covers only what ran before");
+    else if (run->ending == FIT_INTERRUPTED)
         ui_say("vram fit: the program was interrupted; the answer covers only what ran before");
     else
         ui_say("vram fit: the program failed (exit code %d); the answer covers only what ran before", run->exit_code);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "fit_failure.h"
+#include "fit_joining.h"
 #include "fit_played.h"
 #include "fit_route.h"
 #include "fit_serving.h"
@@ -50,6 +51,7 @@ struct fit_plan {
     X(FIT_INTERRUPTED, interrupted, "the program was interrupted")                                                                         \
     X(FIT_REFUSED, refused, "the program cannot run with some of its ranks only")                                                          \
     X(FIT_HANGS, hangs, "on GPUs a rank would wait forever for another")                                                                   \
+    X(FIT_ABSENT, absent, "stopped: the ranks of the job wait for one that ended before it joined them")                                   \
     X(FIT_FAILED, failed, "the program failed")
 
 enum fit_ending {
@@ -105,6 +107,8 @@ struct fit_run {
     char kernels[512];    // devices it has kernels for, as torch.cuda.get_arch_list(): "sm_75 sm_80 compute_90"; "" if unknown
     bool left;            // a rank ended without an error before it used a device
     uint64_t left_rank;
+    struct fit_absent absent;
+    struct fit_launchers_word launchers_word;
     char last_line[300]; // of its output, without a launcher's report
     char refused[600];   // why it cannot run with some of its ranks only; "" if it can
     char folder[4096];   // of the recordings; "" once removed

@@ -566,6 +566,7 @@ def torch_is_there(torch):
     part("backward").watch(RECORDER, torch)
     part("engines").watch_captures(RECORDER.serving, torch)
     part("weights").watch_torch(RECORDER, torch)
+    part("join").watch(torch, RECORDER)
     optimizer = sys.modules.get("torch.optim.optimizer")
     hook = getattr(optimizer, "register_optimizer_step_post_hook", None)
     if hook is not None:
@@ -631,6 +632,7 @@ class Finder:
 def watch_imports():
     if RANKS:
         part("fold").take_rank()
+    part("join").note_rank()
     atexit.register(RECORDER.write_failure)
     part("failure").watch_threads()
     engines, parts = part("engines").modules(RECORDER, RECORDER.serving), (part("weights"), part("kernels"), part("requests"), part("runtime"))

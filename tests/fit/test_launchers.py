@@ -3,6 +3,7 @@
 
 usage: test_launchers.py VRAM
 """
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -45,7 +46,7 @@ def fit(launcher, options, names, *more, rank=RANK, form=("--json",)):
         path.chmod(0o755)
         os.mkdir(folder + "/tmp")
         result = subprocess.run([VRAM, "fit", *form, *more, "--", path, *options, "--", sys.executable, "-c", rank], capture_output=True, text=True, check=False,
-                                env={**ENVIRONMENT, "PYTHONPATH": str(HERE / "fake"), "TMPDIR": folder + "/tmp", "NAMES": " ".join(names)})
+                                env={**ENVIRONMENT, "PYTHONPATH": str(HERE / "fake"), "TMPDIR": folder + "/tmp", "FAKE_STORE": folder, "NAMES": " ".join(names)})
     said = [line.split(" ", 1) for line in result.stderr.splitlines()]
     return result, [words[1] for words in said if words[0] == "options"], sorted(words[1] for words in said if words[0] == "rank")
 
@@ -97,6 +98,72 @@ class Launchers(unittest.TestCase):
         rank = "import os, time, torch\nif os.environ['RANK'] == '1': raise ValueError('no data')\ntorch.empty(1 << 20)\ntime.sleep(2)\nraise RuntimeError('connection lost')\n"
         result, _, _ = fit("torchrun", ["--nproc-per-node=2"], TORCHRUN, "-q", rank=rank)
         self.assertIn("ValueError: no data", json.loads(result.stdout)["failure"]["text"])
+
+    # Rank 1 does the words in the braces before it joins the others.
+    JOINS = """
+import os, subprocess, sys, time, torch
+optimizer, rank = torch.Optimizer(), os.environ["RANK"]
+if rank == "1":
+    {}
+torch.distributed.init_process_group()
+weights = torch.empty(4 << 20)
+for step in range(9): optimizer.step()
+"""
+
+    @staticmethod
+    def together(runs):
+        """Runs jobs that mostly wait at the same time: for each an option of the launcher, the rank's program and options."""
+        with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
+            return list(pool.map(lambda run: fit("tool", [run[0]], TORCHRUN, "-q", *run[2], rank=run[1])[0], runs))
+
+    def test_a_rank_that_never_joins(self):
+        """The others would wait for it for ever. Folded, the ranks that do not run are not waited for."""
+        ways = (("raise ValueError('no data')", "failed", "ValueError: no data"), ("sys.exit(0)", "exited without an exception", ""),
+                ("os.kill(os.getpid(), 9)", "was killed, or called os._exit(),", ""))
+        cases = [(*way, *ranks) for way in ways for ranks in ((2, ()), (8, ("--fold", "0,1")))]
+        runs = [(f"--nproc-per-node={ranks}", self.JOINS.format(words), options) for words, _, _, ranks, options in cases]
+        for (_, how, exception, ranks, _), result in zip(cases, self.together(runs)):
+            self.assertEqual(result.returncode, 3, result.stderr)
+            failure = json.loads(result.stdout)["failure"]
+            self.assertTrue(failure["text"].startswith(f"Rank 1 {how} before it joined the job's {ranks} ranks, which wait for it"), failure)
+            self.assertEqual((failure["exception"], json.loads(result.stdout)["ended"]), (exception, "absent"))
+
+    def test_the_page_of_a_rank_that_never_joins(self):
+        result, _, _ = fit("tool", ["--nproc-per-node=2"], TORCHRUN, "-q", rank=self.JOINS.format("raise ValueError('no data')"), form=())
+        self.assertEqual(result.stdout.splitlines()[:2], ["Rank 1 failed before it joined the job's 2 ranks, which wait for it, at", "<string>:5:<module>: ValueError: no data"])
+        self.assertNotIn("exit code", result.stdout + result.stderr)
+
+    def test_ranks_that_join_late(self):
+        """A slow rank ends nothing, nor does its child, nor the first program of a script, nor a rank of ranks that never join each other."""
+        child = "subprocess.run([sys.executable, '-c', 'pass'], check=True); time.sleep(9)"
+        script = f"import os\nif os.environ['RANK'] == '1': os.execvp('sh', ['sh', '-c', '{{0}} -c pass; sleep 9; {{0}} -c \"$1\"', 'sh', {{1!r}}])\nexec({{1!r}})"
+        own = self.JOINS.format("sys.exit(0)").replace("torch.distributed.init_process_group()", "time.sleep(9)")
+        programs = self.JOINS.format("time.sleep(9)"), self.JOINS.format(child), script.format(sys.executable, self.JOINS.format("pass")), own
+        for result in self.together([("--nproc-per-node=2", program, ()) for program in programs]):
+            self.assertEqual((result.returncode, json.loads(result.stdout)["failure"]), (0, None), result.stderr)
+
+    def test_a_rank_that_is_started_again(self):
+        """Its launcher starts both ranks again when one fails."""
+        once = ("import os, pathlib, subprocess, sys\nwords = [sys.executable, '-c', sys.argv[2]]\n"
+                "def start(fails): return [subprocess.Popen(words, env={**os.environ, 'RANK': str(i), 'WORLD_SIZE': '2', 'FAILS': fails}) for i in range(2)]\n"
+                "first = start('1')\nfirst[1].wait(), first[0].terminate(), first[0].wait()\npathlib.Path(os.environ['FAKE_STORE'], 'rank0').unlink()\n"
+                "sys.exit(max(one.wait() for one in start('0')))")
+        rank = self.JOINS.format("time.sleep(2 if os.environ['FAILS'] == '1' else 9); os.environ['FAILS'] == '1' and sys.exit(1)")
+        with tempfile.TemporaryDirectory() as folder:
+            result = subprocess.run([VRAM, "fit", "--json", "--", sys.executable, "-c", once, "--nproc-per-node=2", rank], capture_output=True, text=True, check=False,
+                                    env={**ENVIRONMENT, "PYTHONPATH": str(HERE / "fake"), "FAKE_STORE": folder})
+        self.assertEqual((result.returncode, json.loads(result.stdout)["failure"]), (0, None), result.stderr)
+
+    def test_what_torchrun_says_of_a_rank_that_is_killed(self):
+        """It ends the other ranks, and says which failed first."""
+        says = ("import os, subprocess, sys\nprint('W1 torch/distributed/run.py:982] Setting OMP_NUM_THREADS', file=sys.stderr)\n"
+                "ranks = [subprocess.Popen([sys.executable, '-c', sys.argv[3]], env={**os.environ, 'RANK': str(i), 'WORLD_SIZE': '2'}) for i in range(2)]\n"
+                "code = ranks[1].wait()\nranks[0].kill(), ranks[0].wait()\n"
+                "print(f'E1 torch/distributed/elastic/multiprocessing/api.py:9] failed (exitcode: {code}) local_rank: 1 (pid: {ranks[1].pid}) of binary: x')\nsys.exit(1)\n")
+        for words, said in (("os.kill(os.getpid(), 9)", "rank 1 was killed (signal 9)"), ("os._exit(7)", "rank 1 ended with exit code 7")):
+            rank = "import os, time\nif os.environ['RANK'] == '1': " + words + "\ntime.sleep(60)\n"
+            result = subprocess.run([VRAM, "fit", "--json", "--", sys.executable, "-c", says, "--nproc-per-node", "2", rank], capture_output=True, text=True, check=False, env=ENVIRONMENT)
+            self.assertEqual(json.loads(result.stdout)["failure"]["text"], "The program failed: " + said)
 
     def test_ranks_of_mpi_itself(self):
         """mpi4py asks the library, which knows only the processes that run."""
