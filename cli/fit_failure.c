@@ -74,6 +74,10 @@ bool fit_failure_fact(struct fit_failure *failure, const char *line) {
         return true;
     }
     if (sscanf(line, "failed_at %" SCNd64, &failure->time_us) == 1) return true;
+    if (strcmp(line, "failed_in thread") == 0) {
+        failure->in_thread = true;
+        return true;
+    }
     if (strncmp(line, "frame ", 6) != 0) return false;
     const size_t used = strlen(failure->frames);
     if (used + strlen(line + 6) + 2 <= sizeof failure->frames) (void)sprintf(failure->frames + used, "%s\n", line + 6);
@@ -171,50 +175,13 @@ void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
     if (code[0] != '\0' && run->last_line[0] != '\0') append_last_line(run, text, capacity);
 }
 
-// --- a program that went on ---------------------------------------------------------------------------------------------------------
-
-// Returns whether the program completed, or was stopped between its steps. The workers of engines may fail when these are ended.
-static bool went_well(const struct fit_run *run) {
-    return !fit_run_failed(run) && run->ending != FIT_READY && run->ending != FIT_SERVED && run->ending != FIT_PLAYED;
-}
-
-bool fit_part_failed(const struct fit_run *run) { return went_well(run) && fit_failure_of(run) != NULL; }
-
-static uint64_t memory_errors(const struct fit_run *run) {
-    uint64_t count = 0;
-    for (size_t i = 0; i < run->holding_count && went_well(run); i++) count += run->holdings[i].ooms;
-    return count;
-}
-
-bool fit_adapts(const struct fit_run *run) { return memory_errors(run) > 0; }
-
-const char *fit_went_on_text(const struct fit_run *run, char *text, size_t capacity) {
-    char site[FIT_SITE_MOST];
-    const uint64_t errors = memory_errors(run);
-    if (fit_part_failed(run)) {
-        const struct fit_failure *failure = fit_failure_of(run);
-        fit_failure_site(failure, site, sizeof site);
-        (void)snprintf(text, capacity,
-                       "a part of the program ended with %s%s%s, and the rest went on: what that part would have used later is not covered",
-                       failure->what, site[0] == '\0' ? "" : ", at ", fit_site_short(site));
-        return text;
-    }
-    if (errors == 0) return NULL;
-    (void)snprintf(text, capacity,
-                   "the program went on after %" PRIu64
-                   " memory %s, so it may do something else where there is more or less memory (--each "
-                   "runs it on each card)",
-                   errors, errors == 1 ? "error" : "errors");
-    return text;
-}
+// --- free memory ----------------------------------------------------------------------------------------------------------------------
 
 const char *fit_free_read(const struct fit_run *run) {
     for (size_t i = 0; i < run->process_count; i++)
         if (run->processes[i].free_read[0] != '\0') return run->processes[i].free_read;
     return NULL;
 }
-
-bool fit_is_general(const struct fit_run *run) { return !fit_run_failed(run) && !fit_part_failed(run) && !fit_adapts(run); }
 
 // --- values it read -----------------------------------------------------------------------------------------------------------------
 

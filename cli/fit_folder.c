@@ -83,6 +83,7 @@ static bool read_fact(struct fit_run *run, struct fit_process *process, const ch
     if (sscanf(line, "process %" SCNd64, &process->id) == 1 || sscanf(line, "rank %" SCNu64, &process->rank) == 1 ||
         sscanf(line, "torch %31s", process->torch) == 1 || sscanf(line, "ended %15s", process->ended) == 1 ||
         sscanf(line, "steps %" SCNu64, &process->steps) == 1 || sscanf(line, "stepped %" SCNd64, &process->stepped_us) == 1 ||
+        sscanf(line, "last_step %" SCNd64, &process->last_step_us) == 1 ||
         sscanf(line, "used %" SCNd64 " %" SCNd64, &process->begun_us, &process->ended_us) == 2)
         return true;
     if (fit_served_fact(&process->served, &process->host, line) || fit_failure_fact(&process->failure, line)) return true;

@@ -66,6 +66,14 @@ static void read_main(const struct fit_run *run, const char *name, struct notes 
     notes->rows[notes->count++] = row;
 }
 
+bool fit_joining_rank(const struct fit_run *run, const char *name, uint64_t *rank) {
+    struct main_process row = {.process = 0};
+    struct notes notes = {.rows = &row};
+    read_main(run, name, &notes);
+    *rank = row.rank;
+    return notes.count == 1 && row.ranks > 1;
+}
+
 // Reads a process that has joined a job, and how many ranks the job has.
 static bool read_join(const struct fit_run *run, const char *name, uint64_t *ranks, int64_t *process) {
     FILE *file;
@@ -116,16 +124,13 @@ bool fit_joining_find(const struct fit_run *run, bool is_over, struct fit_absent
 
 void fit_launchers_word_read(const struct fit_run *run, const char *line, struct fit_launchers_word *word) {
     const char *at = strstr(line, "failed (exitcode: ");
-    struct notes notes = {.rows = &(struct main_process){.process = 0}};
     char name[40];
     int64_t process;
     if (word->any || at == NULL) return;
     if (sscanf(at, "failed (exitcode: %" SCNd64 ") local_rank: %*d (pid: %" SCNd64 ")", &word->exit_code, &process) != 2) return;
     word->any = true;
     (void)snprintf(name, sizeof name, "%" PRId64 ".rank", process);
-    read_main(run, name, &notes);
-    word->has_rank = notes.count == 1;
-    word->rank = notes.rows[0].rank;
+    word->has_rank = fit_joining_rank(run, name, &word->rank);
 }
 
 void fit_launchers_word_append(const struct fit_launchers_word *word, char *text, size_t capacity) {

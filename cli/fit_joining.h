@@ -27,6 +27,9 @@ struct fit_absent {
     enum fit_leaving leaving;
 };
 
+// Reads the rank in PID.rank. Returns false if the file is another one, or the job has one rank.
+bool fit_joining_rank(const struct fit_run *run, const char *name, uint64_t *rank);
+
 // What torchrun says about the rank that failed first.
 struct fit_launchers_word {
     bool any, has_rank;

@@ -1,6 +1,7 @@
 // fit_json.c: the answer of `vram fit` as one JSON object. Its lists of facts are those of docs/reference/json.md.
 #include "output.h"
 #include "fit_print.h"
+#include "fit_doubt.h"
 #include "fit_failure.h"
 #include "fit_kinds.h"
 #include "base/json_rows.h"
@@ -25,8 +26,7 @@ static void put_oom(struct vr_json *json, const char *name, const struct fit_oom
     X(TEXT, "key", it->model.key, ALWAYS, "name, as in `--card`")                                                                          \
     X(TEXT, "name", it->model.name, ALWAYS, "the vendor's name for it")                                                                    \
     X(BOOL, "asked", it->asked, ALWAYS, "given on the command line")                                                                       \
-    X(BOOL, "fits", it->fits, NULL_UNLESS(!it->unsure),                                                                                    \
-      "it fits; null: not sure, because the program failed or data-dependent sizes decide")                                                \
+    X(BOOL, "fits", it->fits, NULL_UNLESS(!it->unsure), "it fits; null: not sure (`failure`, `unsure_because`)")                           \
     X(TEXT, "by", fit_method_names[it->method], ALWAYS,                                                                                    \
       "`run`, `peak`, `replay`, `share`; `other`: from a run on a card of another generation, because the program failed on this one; "    \
       "`no_kernels`: the "                                                                                                                 \
@@ -197,8 +197,9 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
 
 #define FIT_NEED_FACTS(X)                                                                                                                  \
     X(BOOL, "fits", answer->fits, NULL_UNLESS(!answer->unsure),                                                                            \
-      "fits on every given card; with `--memory`, within that limit; null: not sure, because the program failed or data-dependent sizes "  \
-      "decide")                                                                                                                            \
+      "fits on every given card; with `--memory`, within that limit; null: not sure (`failure`, `unsure_because`)")                        \
+    X(TEXT, "unsure_because", fit_doubt_text(answer, (char[2000]){""}, 2000), ALWAYS,                                                      \
+      "why it is not sure for one of the given cards; null: it is sure, or the program failed")                                            \
     X(U64, "need_bytes", fit_need_bytes(it), ALWAYS,                                                                                       \
       "memory needed on a device like the one of the run: highest sum of reserved memory, context, libraries and `others_bytes`; if the "  \
       "program failed: until then")                                                                                                        \
@@ -210,11 +211,11 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
     X(U64, "library_bytes", it->library_bytes, ALWAYS, "bytes held by libraries, and by the driver for graphs and large stacks")           \
     X(U64, "others_bytes", it->others_bytes, ALWAYS, "bytes of the device held by other processes at the same time")                       \
     X(TEXT, "went_on", fit_went_on_text(answer->run, (char[2000]){""}, 2000), ALWAYS,                                                      \
-      "what the program went on after: a part of it that failed, or memory errors that it caught; null: neither")                          \
+      "what the program went on after: a thread or process of it that failed, or memory errors that it caught; null: neither")             \
     X(TEXT, "free_memory_read", fit_free_read(answer->run), ALWAYS,                                                                        \
       "call site where the program first read how much memory is free: on other cards it may need another amount; null: none")             \
     X(U64, "smallest_bytes", it->smallest_bytes, NULL_UNLESS(fit_is_general(answer->run)),                                                 \
-      "smallest device memory in which it completes, to 2 MiB; null: the program failed, or `went_on` is not null")                        \
+      "smallest device memory in which it completes, to 2 MiB; null: the program failed, `went_on` is not null, or a rank fell behind")    \
     X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(fit_is_general(answer->run)), "releases of the cache in that memory")
 
 static void put_need(struct vr_json *json, const struct fit_answer *answer) {

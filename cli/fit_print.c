@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fit_doubt.h"
 #include "fit_failure.h"
 #include "fit_kinds.h"
 #include "fit_page.h"
@@ -97,6 +98,15 @@ static void print_failure(FILE *page, const struct fit_answer *answer) {
     fprintf(page, "\n");
 }
 
+// Prints what comes between the verdict and the need: the reason if the verdict is not sure, on the first line.
+static void print_doubt(FILE *page, const struct fit_answer *answer) {
+    char text[2000];
+    const char *why = fit_doubt_text(answer, text, sizeof text);
+    fprintf(page, ": ");
+    if (why != NULL) ui_wrap(page, why, 0, UINT_MAX);
+    fprintf(page, why == NULL ? "needs " : "\nNeeds ");
+}
+
 static void print_headline(FILE *page, const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     print_varied(page, answer->varied);
@@ -104,16 +114,16 @@ static void print_headline(FILE *page, const struct fit_answer *answer) {
         print_failure(page, answer);
         return;
     }
-    if (answer->limit_bytes != UINT64_MAX) {
-        fprintf(page, "%s: needs ", answer->unsure ? "Not sure" : answer->fits ? "Fits" : "Does not fit");
-        print_need(page, answer);
-        fprintf(page, ", the limit is %s\n", SIZE(answer->limit_bytes));
-        return;
-    }
-    print_where(page, verdict);
-    fprintf(page, ": needs ");
+    if (answer->limit_bytes != UINT64_MAX)
+        fprintf(page, "%s", answer->unsure ? "Not sure" : answer->fits ? "Fits" : "Does not fit");
+    else
+        print_where(page, verdict);
+    print_doubt(page, answer);
     print_need(page, answer);
-    fprintf(page, " on a GPU like %s\n", verdict->ran_on.key);
+    if (answer->limit_bytes != UINT64_MAX)
+        fprintf(page, ", the limit is %s\n", SIZE(answer->limit_bytes));
+    else
+        fprintf(page, " on a GPU like %s\n", verdict->ran_on.key);
 }
 
 uint64_t fit_need_bytes(const struct fit_verdict *verdict) {
@@ -561,11 +571,6 @@ static void print_ending(FILE *page, const struct fit_run *run) {
     used += snprintf(text + used, sizeof text - (size_t)used, "%s", fit_ending_sentences[run->ending]);
     if (run->ending == FIT_FAILED) (void)snprintf(text + used, sizeof text - (size_t)used, " (exit code %d)", run->exit_code);
     print_wrapped(page, "Ran", text);
-    if (run->left && run->ending == FIT_TIME) {
-        (void)snprintf(text, sizeof text, "rank %" PRIu64 " had ended before it used a device: the others may have waited for it",
-                       run->left_rank);
-        print_wrapped(page, "", text);
-    }
     if (run->ending != FIT_ENDED) print_wrapped(page, "", unseen);
 }
 

@@ -36,7 +36,7 @@ static bool is_unsure(const struct fit_answer *answer) {
     if (fit_run_failed(answer->run)) return true;
     if (answer->limit_bytes != UINT64_MAX && fit_adapts(answer->run)) return true;
     if (!answer->fits) return false;
-    if (fit_part_failed(answer->run)) return true;
+    if (fit_part_failed(answer->run) || fit_lacks_rank(answer->run)) return true;
     if (answer->limit_bytes != UINT64_MAX) return verdict->smallest_bytes + answer->stake_bytes > answer->limit_bytes;
     for (size_t i = 0; i < verdict->card_count; i++)
         if (verdict->cards[i].asked && verdict->cards[i].unsure) return true;
@@ -112,7 +112,7 @@ static void complete_verdict(const struct fit_question *question, const struct f
     const bool by_share = fit_serving_by_share(&answer->serving);
     if (!by_share) find_stake(question, plan, answer->run, &answer->stake);
     if (!by_share) answer->stake_bytes = fit_stake_bytes(answer->run, &answer->stake, verdict->highest);
-    const bool failed = fit_run_failed(answer->run) || fit_part_failed(answer->run);
+    const bool failed = fit_run_failed(answer->run) || fit_part_failed(answer->run) || fit_lacks_rank(answer->run);
     fit_doubt_cards(verdict, failed, !by_share && fit_adapts(answer->run), answer->stake_bytes);
     fit_find_smallest_card(verdict);
     answer->fits = all_fit(verdict, question->limit_bytes);

@@ -574,6 +574,7 @@ static int run_program(struct running *running) {
     run->signal = ending_signal(run);
     settle_absent(running);
     run->ending = ending_of(running);
+    fit_behind_find(run);
     if (fit_unanswered_find(running->run, &running->calls)) run->ending = FIT_HANGS;
     if (running->plan->requests != NULL && !was_played && !fit_run_failed(run))
         ui_say("vram fit: --requests: no engine accepted the requests; vLLM's does, unless it uses data parallelism or runs in the "

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fit_doubt.h"
 #include "fit_failure.h"
 #include "fit_joining.h"
 #include "fit_played.h"
@@ -64,16 +65,17 @@ extern const char *const fit_ending_names[FIT_ENDING_COUNT], *const fit_ending_s
 
 // A process that used device memory.
 struct fit_process {
-    char *path;         // its recording
-    int64_t id;         // process id
-    uint64_t rank;      // 0 if it is the only one
-    uint64_t steps;     // completed steps
-    int64_t stepped_us; // when its last step but one had ended; 0: it did not have two
-    int64_t begun_us;   // when it began to use a device
-    int64_t ended_us;   // when its recording ended; 0: not known
-    char torch[32];     // version of PyTorch; "" if recorded at driver level
-    char ended[16];     // "steps", "asked" or "exit"
-    bool whole_program; // recorded at driver level: requests of libraries, not of an allocator
+    char *path;           // its recording
+    int64_t id;           // process id
+    uint64_t rank;        // 0 if it is the only one
+    uint64_t steps;       // completed steps
+    int64_t stepped_us;   // when its last step but one had ended; 0: it did not have two
+    int64_t last_step_us; // when its last step had ended; 0: it had none
+    int64_t begun_us;     // when it began to use a device
+    int64_t ended_us;     // when its recording ended; 0: not known
+    char torch[32];       // version of PyTorch; "" if recorded at driver level
+    char ended[16];       // "steps", "asked" or "exit"
+    bool whole_program;   // recorded at driver level: requests of libraries, not of an allocator
     struct fit_served served;
     struct fit_routed routed;
     struct fit_host host;
@@ -108,6 +110,7 @@ struct fit_run {
     bool left;            // a rank ended without an error before it used a device
     uint64_t left_rank;
     struct fit_absent absent;
+    struct fit_behind behind;
     struct fit_launchers_word launchers_word;
     char last_line[300]; // of its output, without a launcher's report
     char refused[600];   // why it cannot run with some of its ranks only; "" if it can

@@ -533,6 +533,7 @@ class Recorder:
         seconds, size = self.first_use
         lines.append(f"host {seconds:.1f} {size} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024} {self.initialised[0]:.1f} {self.initialised[1]} {self.initialised[2]}")
         lines += [f"stepped {self.marks[-2]}"] if len(self.marks) > 1 else []
+        lines += [f"last_step {self.marks[-1]}"] if self.marks else []
         lines += ["free_read " + " ".join(self.free_read.split())[:400]] if self.free_read else []
         route = sys.modules.get("_vram_values_route")
         lines += route.lines() if route is not None else []

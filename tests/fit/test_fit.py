@@ -304,16 +304,26 @@ class WentOn(unittest.TestCase):
     SMALLER = "import torch\nkept = []\ntry:\n    while True: kept.append(torch.empty(8 << 30))\nexcept MemoryError: [torch.free(one) for one in kept]\n"
 
     def test_a_part_that_failed(self):
-        for program, site in ((self.PARENT, "<string>:3:<module>"), (self.THREAD, "<string>:4:work")):
-            said = f"a part of the program ended with ValueError: no data, at {site}, and the rest went on: what that part would have used later is not covered"
+        for program, who, site in ((self.PARENT, "a child process", "<string>:3:<module>"), (self.THREAD, "a thread", "<string>:4:work")):
+            said = f"{who} ended with ValueError: no data, at {site}, and the rest went on: what it would have used later is not covered"
+            why = f"{who} raised ValueError: no data, at {site}"
             result = fit("-q", *python(program))
             text = " ".join(result.stdout.split())
-            self.assertTrue(text.startswith("Might not fit on h100: needs 64.0 MiB on a GPU like h100"), result.stdout + result.stderr)
+            self.assertTrue(text.startswith(f"Might not fit on h100: {why} Needs 64.0 MiB on a GPU like h100 Peak"), result.stdout + result.stderr)
+            self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
             self.assertIn("Went on " + said, text)
             self.assertNotIn("Smallest", text)
             answer = json.loads(fit("-q", "--json", *python(program)).stdout)
             self.assertEqual((result.returncode, answer["fits"], answer["smallest_bytes"], answer["smallest_card"], answer["went_on"]), (1, None, None, "", said))
-            self.assertTrue(fit("-q", "--memory", "2GiB", *python(program)).stdout.startswith("Not sure: needs"))
+            self.assertEqual((answer["unsure_because"], {card["fits"] for card in answer["cards"] if card["asked"]}), (why, {None}))
+            page = fit("-q", "--memory", "2GiB", *python(program)).stdout
+            self.assertTrue(" ".join(page.split()).startswith(f"Not sure: {why} Needs 64.0 MiB, the limit is 2.0 GiB"), page)
+
+    def test_a_long_exception_is_cut_in_the_first_line(self):
+        result = fit("-q", *python(self.PARENT.replace("no data", "\u00e4" * 99)))
+        text = result.stdout.replace("\n", " ")
+        self.assertIn("a child process raised ValueError: " + "\u00e4" * 24 + "..., at <string>:3:<module> Needs", text, result.stderr)
+        self.assertIn("\u00e4" * 99, text.replace("  ", ""))
 
     def test_what_is_no_failure(self):
         handled = "import os, torch\nkept = torch.empty(64 << 20)\ntry: {}['x']\nexcept KeyError: os._exit(0)\n"
@@ -328,13 +338,13 @@ class WentOn(unittest.TestCase):
         said = "the program went on after 1 memory error, so it may do something else where there is more or less memory (--each runs it on each card)"
         options = ("-q", "--card", "a100-40,h100", *python(self.SMALLER))
         text = " ".join(fit(*options, FAKE_MEMORY=str(75 << 30)).stdout.split())
-        self.assertTrue(text.startswith("Fits on h100, might not fit on a100-40: needs 72.0 GiB on a GPU like h100"), text)
+        self.assertTrue(text.startswith("Fits on h100, might not fit on a100-40: the program caught a memory error Needs 72.0 GiB on a GPU like h100"), text)
         self.assertIn("Went on " + said, text)
         self.assertNotIn("Smallest", text)
         answer = json.loads(fit("--json", *options, FAKE_MEMORY=str(75 << 30)).stdout)
         self.assertEqual((answer["went_on"], {card["key"]: card["fits"] for card in answer["cards"] if card["asked"]}), (said, {"a100-40": None, "h100": True}))
         self.assertEqual(fit("-q", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).returncode, 0)
-        self.assertTrue(fit("-q", "--memory", "40GiB", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).stdout.startswith("Not sure: needs 72.0 GiB"))
+        self.assertTrue(fit("-q", "--memory", "40GiB", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).stdout.startswith("Not sure: the program caught a memory error\nNeeds 72.0 GiB"))
 
 
     def test_a_program_that_reads_how_much_memory_is_free(self):

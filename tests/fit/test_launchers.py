@@ -86,12 +86,42 @@ class Launchers(unittest.TestCase):
     def test_a_rank_that_ends_early(self):
         """The others wait for it, with and without device memory, until the time runs out."""
         waits = "import os, sys, time\nif os.environ['RANK'] == '1': sys.exit(0)\nimport torch\nif {0}: torch.empty({0})\ntime.sleep(100)\n"
-        for size, code, said in ((1 << 20, 0, "stopped: the time of --for had passed rank 1 had ended before it used a device: the others may have waited for it"),
+        for size, code, said in ((1 << 20, 1, "Might not fit on h100: rank 1 had ended before it used a device, and the others may have waited for it Needs"),
                                  (0, 3, "The time of --for was over. Rank 1 had ended before it used a device")):
             result, _, _ = fit("torchrun", ["--nproc-per-node=2"], TORCHRUN, "--for", "3s", rank=waits.format(size), form=())
-            self.assertIn(said, " ".join(result.stdout.split()))
+            self.assertTrue(" ".join(result.stdout.split()).startswith(said), result.stdout)
             self.assertEqual(result.returncode, code)
             self.assertNotIn("this machine may have run out of memory", result.stderr)
+
+    HANGS = """
+import os, time, torch
+optimizer, rank = torch.Optimizer(), int(os.environ["RANK"])
+if rank == {rank} and {at} == -1: time.sleep(99)
+weights = torch.empty(4 << 20)
+for step in range(99):
+    if rank == {rank} and step == {at}: time.sleep(99)
+    torch.free(torch.empty(2 << 20))
+    optimizer.step()
+"""
+
+    def test_a_rank_that_hangs(self):
+        """The others wait for it at the ends of their steps."""
+        cases = (1, -1, "rank 1 had used no device when the time of --for had passed"), (1, 0, "rank 1 fell behind: it ended no step in the last"), (0, 2, "rank 0 fell behind:")
+        runs = [("--nproc-per-node=8", self.HANGS.format(rank=rank, at=step), ("--for", "14s", "--fold", "0,1")) for rank, step, _ in cases]
+        for (rank, step, said), result in zip(cases, self.together(runs)):
+            answer = json.loads(result.stdout)
+            self.assertEqual((result.returncode, answer["fits"], answer["failure"], answer["smallest_bytes"]), (1, None, None, None), result.stderr)
+            self.assertTrue(answer["unsure_because"].startswith(said), answer["unsure_because"])
+            if step >= 0:
+                self.assertTrue(answer["unsure_because"].endswith(f"; it had ended {step}, and rank {1 - rank} 4"), answer["unsure_because"])
+        result, _, _ = fit("tool", ["--nproc-per-node=8"], TORCHRUN, *runs[1][2], rank=runs[1][1], form=("-q",))
+        self.assertTrue(result.stdout.startswith("Might not fit on h100: rank 1 fell behind: it ended no step in the last "), result.stdout)
+
+    def test_ranks_that_are_only_slow(self):
+        rank = "import os, time, torch\noptimizer, rank = torch.Optimizer(), int(os.environ['RANK'])\nweights = torch.empty(4 << 20)\n" \
+               "for step in range(99):\n    torch.empty(2 << 20)\n    time.sleep(1.5 * rank + 0.1)\n    optimizer.step()\n"
+        result, _, _ = fit("tool", ["--nproc-per-node=2"], TORCHRUN, "-q", "--for", "8s", rank=rank)
+        self.assertEqual((json.loads(result.stdout)["unsure_because"], json.loads(result.stdout)["ended"]), (None, "time"), result.stderr)
 
     def test_a_rank_that_fails_first_is_named(self):
         """Rank 0 fails later, because rank 1 does not answer."""
