@@ -98,13 +98,24 @@ static const char *set_running(struct fit_fold *fold) {
     return put_environment(fold) ? NULL : "not enough host memory";
 }
 
+// Lets all ranks run on this machine. Those of one machine need no change.
+static const char *run_all(struct fit_fold *fold) {
+    const uint64_t ranks = fold->launcher.ranks;
+    if (fold->launcher.machines < 2 || ranks < 2 || ranks > sizeof fold->running / sizeof *fold->running) return NULL;
+    fold->ranks = ranks;
+    for (uint64_t rank = 0; rank < ranks; rank++) run_also(fold, rank);
+    return set_running(fold);
+}
+
 const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, bool has_devices, char **program) {
     const uint64_t most = few ? FIT_FEW_MOST : FIT_RANKS_RUN_MOST;
     *fold = (struct fit_fold){.ranks = 0, .few = few, .has_devices = has_devices};
     fit_launcher_find(&fold->launcher, program);
     const uint64_t ranks = fold->launcher.ranks;
-    if (asked == NULL && (fold->launcher.processes_at == NULL || ranks <= most)) return NULL;
-    if (asked != NULL && strcmp(asked, "none") == 0) return NULL;
+    fit_launcher_settle(&fold->launcher);
+    const bool none = asked != NULL && strcmp(asked, "none") == 0;
+    if (fold->launcher.processes_at != NULL && (none || (asked == NULL && ranks <= most))) return run_all(fold);
+    if (asked == NULL || none) return NULL;
     if (fold->launcher.processes_at == NULL)
         return "--fold needs a launcher's number of processes: --nproc-per-node, --num-processes, --num-gpus, or -n of mpirun or srun";
     if (ranks < 2 || ranks > FIT_RANKS_MOST) return "2 to 65536 ranks can be folded";

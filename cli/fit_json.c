@@ -253,7 +253,9 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     X(TEXT, "no_kernels", it->unrunnable, ALWAYS,                                                                                          \
       "requested card for which PyTorch has no kernels, so the program ran on `ran_on`; null: no such card")                               \
     X(U64, "ranks", it->fold->ranks == 0 ? (uint64_t)run->process_count : it->fold->ranks, ALWAYS,                                         \
-      "number of ranks; with `--fold`, more than in `holdings`")                                                                           \
+      "number of ranks; more than in `holdings` if only some ran")                                                                         \
+    X(TEXT, "machines_range", fit_launcher_range_text(&it->fold->launcher, (char[200]){""}, 200), ALWAYS,                                  \
+      "which number of machines was taken of a range, such as torchrun's `--nnodes 1:4`; null: no range")                                  \
     X(OBJECT, "route", fit_route_json(json, key, run), NULL_UNLESS(fit_route_asked()),                                                     \
       "how `--route` chose experts (see below); null: the option was not given")                                                           \
     X(ARRAY, "kinds", fit_kinds_json(json, key, it), ALWAYS,                                                                               \

@@ -12,6 +12,7 @@
 #include "fit_failure.h"
 #include "fit_kinds.h"
 #include "fit_page.h"
+#include "base/text.h"
 #include "ui.h"
 #include "vram/recording.h"
 #include "vram/report.h"
@@ -515,11 +516,16 @@ static void print_stages(FILE *page, const struct fit_run *run, enum naming nami
 
 static void print_fold(FILE *page, const struct fit_fold *fold) {
     char text[600];
-    size_t used = (size_t)snprintf(text, sizeof text, "%" PRIu64 ", of which %zu ran", fold->ranks, fold->running_count);
-    for (size_t i = 0; fold->kind_count == 0 && i < fold->running_count && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? " (" : ", ", fold->running[i]);
-    if (used < sizeof text)
-        (void)snprintf(text + used, sizeof text - used, "%s",
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    const bool all = fold->running_count == fold->ranks;
+    if (all)
+        vr_sink_printf(&sink, "%" PRIu64 " on %" PRIu64 " machines; all ran on this one", fold->ranks, fold->launcher.machines);
+    else
+        vr_sink_printf(&sink, "%" PRIu64 ", of which %zu ran", fold->ranks, fold->running_count);
+    for (size_t i = 0; !all && fold->kind_count == 0 && i < fold->running_count; i++)
+        vr_sink_printf(&sink, "%s%" PRIu64, i == 0 ? " (" : ", ", fold->running[i]);
+    if (!all)
+        vr_sink_printf(&sink, "%s",
                        fold->kind_count == 0 ? "); the others are assumed to be like these (--fold)" : ": some of each kind (--fold)");
     print_wrapped(page, "Ranks", text);
 }
@@ -538,6 +544,9 @@ static void print_ranks(FILE *page, const struct fit_answer *answer) {
         if (run->holdings[i].reserved_bytes < low->reserved_bytes) low = &run->holdings[i];
         if (run->holdings[i].reserved_bytes > high->reserved_bytes) high = &run->holdings[i];
     }
+    char text[200];
+    const char *range = fit_launcher_range_text(&fold->launcher, text, sizeof text);
+    if (range != NULL) print_wrapped(page, "Machines", range);
     if (fold->ranks != 0) print_fold(page, fold);
     fit_kinds_print(page, answer);
     if (run->holding_count < 2) return;

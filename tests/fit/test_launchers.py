@@ -76,6 +76,29 @@ class Launchers(unittest.TestCase):
         _, _, seen = fit("torchrun", ["--nproc-per-node=8"], TORCHRUN, "--fold", "0,3,7", "--devices", "3")
         self.assertEqual(sorted(line.split()[2] for line in seen), ["0", "1", "2"])
 
+    def test_all_ranks_of_several_machines(self):
+        """A few ranks all run, on this machine: the launcher would wait for the others."""
+        for options in ((), ("--fold", "none")):
+            result, seen, ranks = fit("torchrun", ["--nproc-per-node=4", "--nnodes=2"], TORCHRUN, *options)
+            self.assertEqual(seen, ["--nproc-per-node=8 --nnodes=1"], result.stderr)
+            self.assertEqual([line.split()[:2] for line in ranks], [[str(rank), "8"] for rank in range(8)])
+            self.assertEqual((json.loads(result.stdout)["ranks"], json.loads(result.stdout)["machines_range"]), (8, None))
+        page = " ".join(fit("torchrun", ["--nproc-per-node=4", "--nnodes=2"], TORCHRUN, "-q", form=())[0].stdout.split())
+        self.assertIn("Ranks 8 on 2 machines; all ran on this one host memory", page)
+
+    def test_a_range_of_machines(self):
+        """torchrun's --nnodes 1:4 is from one machine on. The least number decides: ranks of more machines need less, if any shares their state."""
+        for options, changed, ranks in (("--nproc-per-node 2 --nnodes 1:4", "--nproc-per-node 2 --nnodes 1", 2), ("--nproc_per_node=2 --nnodes=3:9", "--nproc_per_node=6 --nnodes=1", 6)):
+            result, seen, _ = fit("torchrun", options.split(), TORCHRUN)
+            least, most = options.split("nnodes")[1][1:].split(":")
+            said = f"--nnodes {least}:{most}: judged for {least}, the least; for another number give --nnodes N"
+            self.assertEqual((seen, json.loads(result.stdout)["ranks"], json.loads(result.stdout)["machines_range"]), ([changed], ranks, said), result.stderr)
+            page = fit("torchrun", options.split(), TORCHRUN, "-q", form=())[0].stdout
+            self.assertIn("Machines " + said, " ".join(page.split()))
+            self.assertLessEqual(max(map(len, page.splitlines())), 80)
+        for options in ("--nproc-per-node 2 --nnodes 4:1", "--nproc-per-node 2 --nnodes 1:x"):  # torchrun refuses these
+            self.assertEqual(fit("torchrun", options.split(), TORCHRUN)[1], [options])
+
     def test_options_of_other_programs(self):
         """-n and --ntasks are options of mpirun and srun only."""
         for options in (["-n", "32"], ["--ntasks", "32"]):
