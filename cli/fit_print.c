@@ -402,8 +402,8 @@ static const char *size_in_words(const char *name) {
 }
 
 static void print_names(FILE *page, const char *title, const struct sim_wanted *rows, size_t count, size_t most) {
-    char text[800] = "";
-    size_t used = 0;
+    char text[800];
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
     if (count == 0) return;
     for (size_t i = 0; i < count && i < most; i++) {
         char of[64] = "";
@@ -412,15 +412,13 @@ static void print_names(FILE *page, const char *title, const struct sim_wanted *
             (void)snprintf(of, sizeof of, " of %s", rows[i].library);
         else if (rows[i].bytes != 0)
             (void)snprintf(of, sizeof of, ": up to %s", SIZE(rows[i].bytes));
-        const int length = snprintf(text + used, sizeof text - used, "%s%s%s",
-                                    i == 0    ? ""
-                                    : is_size ? "; "
-                                              : ", ",
-                                    is_size ? size_in_words(rows[i].function) : rows[i].function, of);
-        if (length < 0 || (size_t)length >= sizeof text - used) break;
-        used += (size_t)length;
+        vr_sink_printf(&sink, "%s%s%s",
+                       i == 0    ? ""
+                       : is_size ? "; "
+                                 : ", ",
+                       is_size ? size_in_words(rows[i].function) : rows[i].function, of);
     }
-    if (count > most) (void)snprintf(text + used, sizeof text - used, ", and %zu more", count - most);
+    if (count > most) vr_sink_printf(&sink, ", and %zu more", count - most);
     print_wrapped(page, title, text);
 }
 
@@ -496,20 +494,18 @@ static const char *const naming_words[] = {[BY_RANK] = "rank", [BY_DEVICE] = "de
 
 // Prints the ranks in order, grouping neighbours with nearly the same need: the ranks of one pipeline stage are neighbours.
 static void print_stages(FILE *page, const struct fit_run *run, enum naming naming) {
-    char text[1200] = "";
-    size_t used = 0;
+    char text[1200];
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
     for (size_t i = 0, next; i < run->holding_count; i = next) {
         const struct fit_holding *first = &run->holdings[i];
         for (next = i + 1; next < run->holding_count && is_near(run->holdings[next].reserved_bytes, first->reserved_bytes); next++) {
         }
         const uint64_t from = number_of(first, naming), last = number_of(&run->holdings[next - 1], naming);
-        const char *comma = used == 0 ? "" : ", ";
-        const int length = last == from ? snprintf(text + used, sizeof text - used, "%s%s %" PRIu64 " %s", comma, naming_words[naming],
-                                                   last, SIZE(first->reserved_bytes))
-                                        : snprintf(text + used, sizeof text - used, "%s%ss %" PRIu64 " to %" PRIu64 " %s", comma,
-                                                   naming_words[naming], from, last, SIZE(first->reserved_bytes));
-        if (length < 0 || (size_t)length >= sizeof text - used) break;
-        used += (size_t)length;
+        vr_sink_printf(&sink, "%s%s", i == 0 ? "" : ", ", naming_words[naming]);
+        if (last == from)
+            vr_sink_printf(&sink, " %" PRIu64 " %s", last, SIZE(first->reserved_bytes));
+        else
+            vr_sink_printf(&sink, "s %" PRIu64 " to %" PRIu64 " %s", from, last, SIZE(first->reserved_bytes));
     }
     print_wrapped(page, "", text);
 }
@@ -574,11 +570,11 @@ static void print_ending(FILE *page, const struct fit_run *run) {
                          : fit_run_failed(run)                                 ? "not covered: the rest of the program"
                                                : "not covered: evaluation, checkpoints, longer batches later on";
     char text[300];
-    int used = snprintf(text, sizeof text, "%.1f s, ", run->seconds);
-    if (run->steps > 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 " %s; ", run->steps, run->steps == 1 ? "step" : "steps");
-    used += snprintf(text + used, sizeof text - (size_t)used, "%s", fit_ending_sentences[run->ending]);
-    if (run->ending == FIT_FAILED) (void)snprintf(text + used, sizeof text - (size_t)used, " (exit code %d)", run->exit_code);
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    vr_sink_printf(&sink, "%.1f s, ", run->seconds);
+    if (run->steps > 0) vr_sink_printf(&sink, "%" PRIu64 " %s; ", run->steps, run->steps == 1 ? "step" : "steps");
+    vr_sink_printf(&sink, "%s", fit_ending_sentences[run->ending]);
+    if (run->ending == FIT_FAILED) vr_sink_printf(&sink, " (exit code %d)", run->exit_code);
     print_wrapped(page, "Ran", text);
     if (run->ending != FIT_ENDED) print_wrapped(page, "", unseen);
 }
