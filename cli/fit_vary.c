@@ -43,6 +43,7 @@ static bool make_name(struct fit_varied *one) {
 static bool read_values(struct fit_varied *one, const char *at, char wrong[FIT_VARY_WRONG]) {
     for (;; at++) {
         const size_t length = strcspn(at, ",");
+        if (length == 0) return wrong_with(wrong, "--vary has a value without a character: '%s'", one->argument);
         if (one->value_count == FIT_VALUES_MOST) return wrong_with(wrong, "--vary takes at most %d values of an argument", FIT_VALUES_MOST);
         one->texts[one->value_count] = at;
         one->lengths[one->value_count++] = length;

@@ -178,10 +178,14 @@ class Driver(unittest.TestCase):
                      (("--write-plan", "", "--requests", "prompt=5,output=5"), "--write-plan takes a folder"),
                      (("--write-plan", file + "/x", "--requests", "prompt=5,output=5"), "Not a directory"),
                      (("--requests", folder), "Is a directory"), (("--requests", "/dev/zero"), "is not a file"), (("--requests", file + "="), "prompt="),
-                     (("--requests", "prompt=5,output=5,concurrency=0"), "'concurrency=0' is not one of"), (("--requests", "prompt=5,output=5,prompt=6"), "'prompt=6' is given twice"))
+                     (("--requests", "prompt=5,output=5,concurrency=0"), "'concurrency=0' is not one of"), (("--requests", "prompt=5,output=5,prompt=6"), "'prompt=6' is given twice"),
+                     (("--write-plan", "/proc/x", "--requests", "prompt=5,output=5"), "--write-plan: /proc/x: Permission denied"), (("-o", "/proc/x"), "--output: /proc/x: Permission denied"),
+                     (("--requests", "prompt=5,output=5,count=1000000000"), "count= takes 1 to 10000000 requests"), (("--requests", "prompt=5000000000,output=5"), "prompt= takes at most 100000000 tokens"),
+                     (("--search", "--vary", "--x=,,"), "--vary has a value without a character: '--x=,,'"), (("--vary", "--x=1,"), "--vary has a value without a character: '--x=1,'"))
             for options, said in cases:
                 result = fit(*options, *(() if "--" in options else ("--", sys.executable, "-c", "print('ran')")))
                 self.assertIn(said, result.stderr.splitlines()[0], options)
+                self.assertLessEqual(result.stderr.count("\n"), 2, result.stderr)  # with the line that names the help
                 self.assertEqual((result.returncode, result.stdout), (2, ""), options)
                 self.assertNotIn("ran\n", result.stderr)
             for text, said in (("{" + "1" * (2 << 20) + "\n", "line 1: it is longer than 1048576 characters"), ("{\"prompt_tokens\": 1}\0\n", "line 1: it has a zero byte")):
