@@ -134,6 +134,13 @@ static uint64_t others_of(const struct fit_verdict *verdict, const struct fit_ru
         bytes += other->reserved_bytes + libraries_of(verdict, other) + model->context_bytes;
         ++*count;
     }
+    for (size_t i = 0; i < run->context_count; i++) {
+        const struct fit_context *context = &run->contexts[i];
+        if (context->ordinal != holding->ordinal || context->process == holding->process || !meet(context->process, holding->process))
+            continue;
+        bytes += subtract_saturated(context->outside_bytes, verdict->ran_on.context_bytes) + model->context_bytes;
+        ++*count;
+    }
     return bytes;
 }
 

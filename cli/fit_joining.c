@@ -11,6 +11,7 @@
 
 #include "fit_failure.h"
 #include "fit_run.h"
+#include "vram/sim.h"
 
 #define NAME_CAPACITY 300
 #define RANKS_MOST    1024 // main processes that are looked at
@@ -81,6 +82,44 @@ static bool read_join(const struct fit_run *run, const char *name, uint64_t *ran
     const bool good = fscanf(file, "%" SCNu64 " %" SCNd64, ranks, process) == 2;
     (void)fclose(file);
     return good;
+}
+
+// Returns how many ranks the largest job has that a process has joined.
+static uint64_t ranks_joined(const struct fit_run *run) {
+    char name[NAME_CAPACITY];
+    DIR *entries = NULL;
+    int64_t process;
+    uint64_t ranks, most = 0;
+    while (fit_folder_next(run, ".joins", &entries, name, sizeof name))
+        if (read_join(run, name, &ranks, &process) && ranks > most) most = ranks;
+    return most;
+}
+
+// Returns the most processes that the program spawned together.
+static uint64_t processes_spawned(const struct fit_run *run) {
+    char name[NAME_CAPACITY];
+    DIR *entries = NULL;
+    uint64_t count, most = 0;
+    while (fit_folder_next(run, ".spawns", &entries, name, sizeof name)) {
+        FILE *file;
+        if (!open_note(run, strtoll(name, NULL, 10), ".spawns", &file)) continue;
+        if (fscanf(file, "%" SCNu64, &count) == 1 && count > most) most = count;
+        (void)fclose(file);
+    }
+    return most;
+}
+
+void fit_devices_find(struct fit_run *run, uint64_t devices) {
+    const uint64_t joined = ranks_joined(run), ranks = joined != 0 ? joined : fit_run_failed(run) ? processes_spawned(run) : 0;
+    run->joined = joined != 0;
+    if (ranks > devices && ranks <= VRAM_SIM_MOST_DEVICES) run->more_devices = ranks;
+}
+
+const char *fit_devices_text(const struct fit_run *run, char *text, size_t capacity) {
+    if (run->more_devices == 0) return NULL;
+    (void)snprintf(text, capacity, "--devices %" PRIu64 ": %s %" PRIu64 " %s, and saw fewer devices", run->more_devices,
+                   run->joined ? "the job has" : "the program spawned", run->more_devices, run->joined ? "ranks" : "processes");
+    return text;
 }
 
 // Takes the number of ranks of a job that a process has joined, if it runs.

@@ -30,6 +30,12 @@ struct fit_absent {
 // Reads the rank in PID.rank. Returns false if the file is another one, or the job has one rank.
 bool fit_joining_rank(const struct fit_run *run, const char *name, uint64_t *rank);
 
+// Stores in run->more_devices how many ranks the largest job has that a process has joined, if these are more than the devices. Processes
+// that were only spawned count if the program failed.
+void fit_devices_find(struct fit_run *run, uint64_t devices);
+// Writes the option that shows each rank a device, and why, and returns `text`; NULL: the ranks have as many.
+const char *fit_devices_text(const struct fit_run *run, char *text, size_t capacity);
+
 // What torchrun says about the rank that failed first.
 struct fit_launchers_word {
     bool any, has_rank;

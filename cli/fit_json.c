@@ -75,6 +75,21 @@ static void put_holdings(struct vr_json *json, const char *name, const struct fi
     vr_json_array_end(json);
 }
 
+#define FIT_CONTEXT_FACTS(X)                                                                                                               \
+    X(U64, "rank", it->process->rank, ALWAYS, "rank of the process")                                                                       \
+    X(U64, "ordinal", it->ordinal, ALWAYS, "number of the device in the simulator")                                                        \
+    X(U64, "outside_bytes", it->outside_bytes, ALWAYS, "bytes of context and libraries")
+
+static void put_contexts(struct vr_json *json, const char *name, const struct fit_run *run) {
+    vr_json_array(json, name);
+    for (const struct fit_context *it = run->contexts; it < run->contexts + run->context_count; it++) {
+        vr_json_object(json, NULL);
+        FIT_CONTEXT_FACTS(VR_FACT_JSON)
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+}
+
 static void put_roles(struct vr_json *json, const char *key, const struct fit_verdict *verdict) {
     const struct vram_roles_options options = {.device = verdict->highest->device};
     struct vram_roles *roles;
@@ -187,6 +202,10 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
     put_ending(json, run);
     vr_json_string(json, "varied", varied);
     vr_json_string(json, "not_reached", fit_unreached_module(run));
+    if (run->more_devices == 0)
+        vr_json_null(json, "more_devices");
+    else
+        vr_json_u64(json, "more_devices", run->more_devices);
     vr_json_array(json, "cards");
     vr_json_array_end(json);
     vr_json_array(json, "holdings");
@@ -263,6 +282,10 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     X(TEXT, "highest_kind", fit_kinds_text(it, (char[800]){""}, 800), ALWAYS,                                                              \
       "which kind needs the most, and what it holds at its peak that the smallest does not; null: not known")                              \
     X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory (see below)")                                    \
+    X(U64, "more_devices", run->more_devices, NULL_UNLESS(run->more_devices != 0),                                                         \
+      "number of devices to try with `--devices`, because the job has so many ranks and saw fewer devices; null: none")                    \
+    X(ARRAY, "contexts", put_contexts(json, key, run), ALWAYS,                                                                             \
+      "processes with a context on a device on which they allocated nothing; they count as others of that device (see below)")             \
     X(ARRAY, "holdings", put_holdings(json, key, run), ALWAYS, "one object per process and device (see below)")
 
 int fit_json_answer(const struct fit_answer *it, struct answers *answers) {

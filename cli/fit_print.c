@@ -532,6 +532,21 @@ static void print_processes(FILE *page, const struct fit_run *run) {
             devices == 1 ? "device" : "devices");
 }
 
+#define CONTEXTS_NAMED 3
+
+// Prints the processes that have a context on a device and nothing else there. They count as others of that device.
+static void print_contexts(FILE *page, const struct fit_run *run) {
+    char text[400];
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    if (run->context_count == 0) return;
+    for (size_t i = 0; i < run->context_count && i < CONTEXTS_NAMED; i++)
+        vr_sink_printf(&sink, "%srank %" PRIu64 " on device %" PRIu32 ", %s", i == 0 ? "" : "; ", run->contexts[i].process->rank,
+                       run->contexts[i].ordinal, SIZE(run->contexts[i].outside_bytes));
+    if (run->context_count > CONTEXTS_NAMED) vr_sink_printf(&sink, "; and %zu more", run->context_count - CONTEXTS_NAMED);
+    vr_sink_printf(&sink, ": without an allocation, counted on that device");
+    print_wrapped(page, "Contexts", text);
+}
+
 static void print_ranks(FILE *page, const struct fit_answer *answer) {
     const struct fit_run *run = answer->run;
     const struct fit_fold *fold = answer->fold;
@@ -607,6 +622,12 @@ static void print_try(FILE *page, const struct fit_run *run) {
     print_wrapped(page, "Try", text);
 }
 
+static void print_devices(FILE *page, const struct fit_run *run) {
+    char text[200];
+    const char *what = fit_devices_text(run, text, sizeof text);
+    if (what != NULL) print_wrapped(page, "Try", what);
+}
+
 int fit_print_text(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     const bool failed = fit_run_failed(answer->run);
@@ -614,6 +635,7 @@ int fit_print_text(const struct fit_answer *answer) {
     FILE *page = fit_page_open(&whole);
     print_headline(page, answer);
     if (failed) print_try(page, answer->run);
+    print_devices(page, answer->run);
     print_peak(page, verdict);
     print_moment(page, verdict, answer->run);
     if (fit_is_general(answer->run)) print_cures(page, answer);
@@ -623,6 +645,7 @@ int fit_print_text(const struct fit_answer *answer) {
     if (answer->unrunnable != NULL)
         fprintf(page, "                 This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
     print_ranks(page, answer);
+    print_contexts(page, answer->run);
     print_certainty(page, answer);
     fit_page_close(&whole);
     return CLI_OK;
@@ -636,6 +659,7 @@ void fit_print_nothing(const struct fit_run *run, const char *varied) {
     fit_failure_text(run, text, sizeof text);
     ui_wrap(page, text, 0, UINT_MAX);
     fprintf(page, "\n");
+    print_devices(page, run);
     if (run->least_bytes > 0) fprintf(page, "At least %s reserved until the end of step %" PRIu64 "\n", SIZE(run->least_bytes), run->steps);
     fit_page_close(&whole);
 }

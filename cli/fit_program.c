@@ -182,6 +182,8 @@ static int answer_nothing(struct fit_question *question, const struct fit_run *r
     }
     if (fit_unreached_text(run, true, unreached, sizeof unreached))
         ui_say("vram fit: nothing was recorded: %s", unreached);
+    else if (run->context_count > 0)
+        ui_say("vram fit: nothing was recorded: the program made a context on a device and allocated nothing there");
     else if (run->began)
         ui_say("vram fit: nothing was recorded: the program ended before its recording was written");
     else if (run->ending == FIT_UNTIL)
@@ -381,6 +383,7 @@ static int run_words(struct fit_question *question, char **words) {
                             .dummy_weights = question->dummy_weights,
                             .requests = question->traffic == NULL ? NULL : &question->requests,
                             .keeps_plan = question->plan_folder != NULL,
+                            .has_devices = question->devices_asked != 0,
                             .folds = question->fold.ranks != 0};
     const int code = run_program(question, &plan);
     fit_fold_end(&question->fold);

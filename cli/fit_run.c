@@ -575,6 +575,7 @@ static int run_program(struct running *running) {
     settle_absent(running);
     run->ending = ending_of(running);
     fit_behind_find(run);
+    if (!running->plan->has_devices && !running->plan->folds) fit_devices_find(run, running->plan->sim.devices);
     if (fit_unanswered_find(running->run, &running->calls)) run->ending = FIT_HANGS;
     if (running->plan->requests != NULL && !was_played && !fit_run_failed(run))
         ui_say("vram fit: --requests: no engine accepted the requests; vLLM's does, unless it uses data parallelism or runs in the "
@@ -643,6 +644,7 @@ void fit_run_release(struct fit_run *run) {
     for (size_t i = 0; i < run->process_count; i++) free(run->processes[i].path);
     free(run->processes);
     free(run->holdings);
+    free(run->contexts);
     free(run->reads);
     free(run->missing);
     free(run->sizes);

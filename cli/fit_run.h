@@ -33,6 +33,7 @@ struct fit_plan {
     bool dummy_weights;                  // generates dummy weights from configurations
     const struct fit_requests *requests; // to play against the model server; NULL: none
     bool keeps_plan;                     // the engine writes a plan for its next start
+    bool has_devices;                    // their number was given
     bool folds;                          // only some of its ranks run
 };
 
@@ -83,6 +84,13 @@ struct fit_process {
     char free_read[512];        // call site that read how much memory is free; "": none
 };
 
+// A process with a context on a device on which it allocated nothing.
+struct fit_context {
+    const struct fit_process *process;
+    uint32_t ordinal;       // of the device in the simulator
+    uint64_t outside_bytes; // context and libraries
+};
+
 // One process's memory on one device.
 struct fit_holding {
     const struct fit_process *process;
@@ -119,6 +127,10 @@ struct fit_run {
     size_t process_count;
     struct fit_holding *holdings; // by rank, then process and device
     size_t holding_count;
+    struct fit_context *contexts;
+    size_t context_count;
+    uint64_t more_devices;        // to try with --devices, because more ranks than devices ran; 0: none
+    bool joined;                  // these ranks joined a job; else they were only spawned
     struct sim_read_place *reads; // reads of what kernels would have computed; most frequent first
     size_t read_count;
     struct sim_wanted *missing; // calls that are not simulated

@@ -530,6 +530,7 @@ class Recorder:
                 f"device {device} {self.ordinal(device)} {self.peaks[device][0]} {self.peaks[device][1]}"
                 f" {self.outside.get(device, 0)} {stats.get('num_ooms', 0)} {stats.get('num_alloc_retries', 0)}"
             )
+        lines += [f"context {self.ordinal(device)} {used}" for device, used in self.outside.items() if device not in self.traced()]
         seconds, size = self.first_use
         lines.append(f"host {seconds:.1f} {size} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024} {self.initialised[0]:.1f} {self.initialised[1]} {self.initialised[2]}")
         lines += [f"stepped {self.marks[-2]}"] if len(self.marks) > 1 else []

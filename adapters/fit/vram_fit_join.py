@@ -2,7 +2,7 @@
 ended before it joined, for which the others wait (cli/fit_joining.c).
 
 PID.rank is "RANK WORLD NOTED_BY" for the main process of a rank. PID.joins is "WORLD PROCESS": that rank, or a process without a rank, has
-called the function. A rank's children have its number too, so MAIN names its main process to them: "PID:RANK:WORLD"."""
+called the function. PID.spawns is the number of processes that torch.multiprocessing.spawn() starts. A rank's children have its number too, so MAIN names its main process to them: "PID:RANK:WORLD"."""
 import functools
 import os
 import sys
@@ -86,8 +86,24 @@ def note_join(args, kwargs):
     put(f"{main_process()}.joins", f"{world} {os.getpid()}")
 
 
+def watch_spawn(module):
+    """Notes how many processes the program spawns, which may use a device each: PID.spawns."""
+    start = getattr(module, "start_processes", None)
+    if start is None:
+        return
+
+    @functools.wraps(start)
+    def start_processes(fn, args=(), nprocs=1, *more, **kwargs):
+        if isinstance(nprocs, int):
+            put(f"{os.getpid()}.spawns", str(nprocs))
+        return start(fn, args, nprocs, *more, **kwargs)
+
+    module.start_processes = start_processes
+
+
 def watch(torch, recorder):
     """Called when PyTorch is imported."""
+    watch_spawn(sys.modules.get("torch.multiprocessing.spawn"))
     make = getattr(torch.distributed, "init_process_group", None)
     if make is None:
         return

@@ -383,6 +383,33 @@ class Shared(unittest.TestCase):
         answer = json.loads(fit("-q", "--json", "--card", "rtx4080", *python(self.IN_TURN)).stdout)
         self.assertEqual((answer["fits"], answer["need_bytes"], answer["others_bytes"]), (True, 12 << 30, 0))
 
+    CONTEXT = "import ctypes as c, time, torch\ncuda, context = c.CDLL('libcuda.so.1'), c.c_void_p()\n" \
+              "cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(c.byref(context), 0), torch.cuda.mem_get_info(), time.sleep(3)\n"
+
+    def test_a_process_with_only_a_context(self):
+        """Its context counts on the device, which another process uses at the same time."""
+        program = self.START + "other = subprocess.Popen([sys.executable, '-c', " + repr(self.CONTEXT) + "])\nchild(10, 3).wait(), other.wait()\n"
+        answer = json.loads(fit("-q", "--json", "--card", "h100", *python(program)).stdout)
+        self.assertEqual((answer["contexts"], len(answer["holdings"])), ([{"rank": 0, "ordinal": 0, "outside_bytes": answer["others_bytes"]}], 1))
+        self.assertGreater(answer["others_bytes"], 400 * MIB)
+        self.assertEqual(answer["need_bytes"], (10 << 30) + answer["others_bytes"])
+        text = " ".join(fit("-q", "--card", "h100", *python(program)).stdout.split())
+        self.assertIn("On its device 562.0 MiB of 1 other process at the same time", text)
+        self.assertIn("Contexts rank 0 on device 0, 562.0 MiB: without an allocation, counted on that device", text)
+        alone = fit("-q", "--json", *python(self.CONTEXT))
+        self.assertIn("nothing was recorded: the program made a context on a device and allocated nothing there", alone.stderr)
+
+    def test_more_ranks_than_devices(self):
+        rank = "import os, sys, torch\ntorch.distributed.init_process_group(rank=int(sys.argv[1]), world_size=3)\nkept = torch.empty(4 << 20)\n"
+        program = "import subprocess, sys\nranks = [subprocess.Popen([sys.executable, '-c', " + repr(rank) + ", str(i)]) for i in range(3)]\nsys.exit(max(one.wait() for one in ranks))\n"
+        fails = program.replace("max(", "1 + max(")
+        for options, words, devices in (((), program, 3), (("--devices", "3"), program, None), (("--devices", "2"), program, None), ((), fails, 3)):
+            with tempfile.TemporaryDirectory() as store:
+                answer = json.loads(fit("-q", "--json", *options, *python(words), FAKE_STORE=store).stdout)
+            self.assertEqual(answer["more_devices"], devices, options)
+        with tempfile.TemporaryDirectory() as store:
+            self.assertIn("\n  Try            --devices 3: the job has 3 ranks, and saw fewer devices\n", fit("-q", *python(program), FAKE_STORE=store).stdout)
+
     def test_ranks_of_one_device(self):
         """Two ranks of a job that use the same device need their sum, however they are scheduled here."""
         ranks = (self.IN_TURN.replace("import subprocess, sys", "import os, subprocess, sys").replace("def child(gib, seconds)", "def child(gib, rank)")
