@@ -36,7 +36,7 @@ void fit_devices_find(struct fit_run *run, uint64_t devices);
 // Writes the option that shows each rank a device, and why, and returns `text`; NULL: the ranks have as many.
 const char *fit_devices_text(const struct fit_run *run, char *text, size_t capacity);
 
-// What torchrun says about the rank that failed first.
+// A line of torchrun about the rank that failed first.
 struct fit_launchers_word {
     bool any, has_rank;
     uint64_t rank;     // of has_rank

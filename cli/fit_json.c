@@ -182,10 +182,9 @@ static void put_stake(struct vr_json *json, const char *name, const struct fit_s
 
 #define FIT_ENDING_FACTS(X)                                                                                                                \
     X(TEXT, "ended", fit_ending_names[it->ending], ALWAYS,                                                                                 \
-      "`end`, `repeats`, `calls`, `ready`, `served`, `played`, `plateau` (ten steps with the same peak, or 100 steps without a new one), " \
-      "`steps`, `until`, `time`, `oom`, "                                                                                                  \
-      "`interrupted`, `refused` (it cannot run with some of its ranks only), `hangs` (on GPUs a rank would wait forever for another), "    \
-      "`absent` (the ranks wait for one that ended before it joined them) or `failed`")                                                    \
+      "`end`, `repeats`, `calls`, `ready`, `served`, `played`, `plateau` (no new peak), "                                                  \
+      "`steps`, `until`, `time`, `oom`, `interrupted`, `refused` (it cannot run with some of its ranks only), `hangs` (a rank would wait " \
+      "forever for another), `absent` (a rank ended before it joined the others) or `failed`")                                             \
     X(I64, "exit_code", it->exit_code, ALWAYS, "exit code of the program")                                                                 \
     X(U64, "steps", it->steps, ALWAYS, "number of observed steps")
 
@@ -283,7 +282,7 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
       "which kind needs the most, and what it holds at its peak that the smallest does not; null: not known")                              \
     X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory (see below)")                                    \
     X(U64, "more_devices", run->more_devices, NULL_UNLESS(run->more_devices != 0),                                                         \
-      "number of devices to try with `--devices`, because the job has so many ranks and saw fewer devices; null: none")                    \
+      "number of devices to try with `--devices`, because the job has more ranks than it saw devices; null: none")                         \
     X(ARRAY, "contexts", put_contexts(json, key, run), ALWAYS,                                                                             \
       "processes with a context on a device on which they allocated nothing; they count as others of that device (see below)")             \
     X(ARRAY, "holdings", put_holdings(json, key, run), ALWAYS, "one object per process and device (see below)")
