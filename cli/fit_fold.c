@@ -115,9 +115,9 @@ const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, b
     const uint64_t ranks = fold->launcher.ranks;
     fit_launcher_settle(&fold->launcher);
     const bool none = asked != NULL && strcmp(asked, "none") == 0;
-    if (fold->launcher.processes_at != NULL && (none || (asked == NULL && ranks <= most))) return run_all(fold);
-    if (asked == NULL || none) return NULL;
-    if (fold->launcher.processes_at == NULL)
+    const bool has_launcher = fold->launcher.processes_at != NULL;
+    if (none || (asked == NULL && (!has_launcher || ranks <= most))) return has_launcher ? run_all(fold) : NULL;
+    if (!has_launcher)
         return "--fold needs a launcher's number of processes: --nproc-per-node, --num-processes, --num-gpus, or -n of mpirun or srun";
     if (ranks < 2 || ranks > FIT_RANKS_MOST) return "2 to 65536 ranks can be folded";
     fold->ranks = ranks;
