@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,6 +160,13 @@ static bool take_choice(const struct args_option *option, const char *value) {
     return false;
 }
 
+// Returns whether the number in the option's target is not less than its least value. Prints a message if not.
+static bool is_enough(const struct args_option *option) {
+    if (*(const uint64_t *)option->target >= option->least) return true;
+    ui_say("vram: --%s takes %" PRIu64 "%s or more", option->name, option->least, option->kind == ARGS_SIZE ? " B" : "");
+    return false;
+}
+
 // Stores the value in the option's target. Returns false, after a message, if the value is not of the option's kind.
 static bool take_value(const struct args_option *option, const char *value) {
     switch (option->kind) {
@@ -174,11 +182,11 @@ static bool take_value(const struct args_option *option, const char *value) {
         return false;
     }
     case ARGS_COUNT:
-        if (is_digits(value) && read_whole(value, option->target)) return true;
+        if (is_digits(value) && read_whole(value, option->target)) return is_enough(option);
         ui_say("vram: --%s: '%s' is %s", option->name, value, is_digits(value) ? "too large" : "not a whole number");
         return false;
     case ARGS_SIZE:
-        if (args_size(value, option->target)) return true;
+        if (args_size(value, option->target)) return is_enough(option);
         args_size_say_wrong(option->name, value);
         return false;
     case ARGS_CHOICE: return take_choice(option, value);

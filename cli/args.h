@@ -36,6 +36,7 @@ struct args_option {
     const char *help;           // one line
     void *target;               // unchanged if the option is absent
     const char *const *choices; // NULL-terminated, for ARGS_CHOICE
+    uint64_t least;             // of ARGS_COUNT and ARGS_SIZE
     const char *also;           // other words for it, separated by spaces, accepted with a note; NULL: none
 };
 

@@ -59,6 +59,17 @@ static void put_place(FILE *text, const char *preposition, const struct check_us
     (void)fprintf(text, " %s %s:%" PRId64, preposition, name == NULL ? frame->file : name + 1, frame->line);
 }
 
+// Prints the preposition and which call is meant: "before the memset at train.py:31". Two calls of a finding may be in one file. Prints
+// nothing if the place is not known.
+static void put_call(FILE *text, const char *preposition, const struct check_use *use) {
+    const char *work = use->work[0] == '\0' ? "work" : use->work;
+    if (check_use_place(use) == NULL) return;
+    const bool has_article = strncmp(work, "a ", 2) == 0 || strncmp(work, "the ", 4) == 0;
+    (void)fprintf(text, " %s the ", preposition);
+    put_name(text, has_article ? strchr(work, ' ') + 1 : work);
+    put_place(text, "at", use);
+}
+
 // Returns whether a frame is PyTorch's, so that the remedy can name its functions.
 static bool uses_torch(const struct check_use *use) {
     for (size_t i = 0; i < use->frame_count; i++)
@@ -162,9 +173,9 @@ char *check_sentence(const struct check_finding *finding) { return print_to_stri
 // Prints the remedy for work of two processes.
 static void put_wait_between_processes(FILE *text, const struct check_use *earlier, const struct check_use *later) {
     (void)fprintf(text, "call %s", uses_torch(earlier) ? "torch.cuda.synchronize()" : "cudaStreamSynchronize()");
-    put_place(text, "after", earlier);
+    put_call(text, "after", earlier);
     (void)fputs(", before that process lets the other one go on", text);
-    put_place(text, "to", later);
+    put_call(text, "to", later);
     (void)fputs("; or record an event there that both processes have (cudaIpcGetEventHandle), and let ", text);
     put_stream(text, later);
     (void)fputs(" wait for it", text);
@@ -174,24 +185,23 @@ static void put_wait_between_processes(FILE *text, const struct check_use *earli
 static void put_wait(FILE *text, const struct check_use *earlier, const struct check_use *later) {
     if (uses_torch(later)) {
         (void)fputs("call torch.cuda.current_stream().wait_stream(s)", text);
-        put_place(text, "before", later);
+        put_call(text, "before", later);
         (void)fputs(", where s is ", text);
         put_stream(text, earlier);
         return;
     }
     (void)fputs("record an event on ", text);
     put_stream(text, earlier);
-    (void)fputs(" after the work", text);
-    put_place(text, "at", earlier);
+    put_call(text, "after", earlier);
     (void)fputs(", and let ", text);
     put_stream(text, later);
     (void)fputs(" wait for it (cudaStreamWaitEvent)", text);
-    put_place(text, "before", later);
+    put_call(text, "before", later);
 }
 
 static void put_host_wait(FILE *text, const struct check_use *earlier, const struct check_use *later) {
     (void)fprintf(text, "call %s", uses_torch(later) ? "s.synchronize()" : "cudaStreamSynchronize(s)");
-    put_place(text, "before", later);
+    put_call(text, "before", later);
     (void)fputs(", where s is ", text);
     put_stream(text, earlier);
 }

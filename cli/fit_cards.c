@@ -115,8 +115,8 @@ static uint64_t libraries_of(const struct fit_verdict *verdict, const struct fit
     return subtract_saturated(holding->outside_bytes, verdict->ran_on.context_bytes);
 }
 
-// Returns whether two processes may have used their devices at the same time. Two ranks of a job count as such even if they ran in turn here:
-// in the real job they wait for each other.
+// Returns whether two processes may have used their devices at the same time. Two ranks of a job count as such even if they ran in turn
+// here: in the real job they wait for each other.
 static bool meet(const struct fit_process *one, const struct fit_process *other) {
     if (one->rank != other->rank) return true;
     const bool known = one->ended_us != 0 && other->ended_us != 0;
@@ -132,6 +132,13 @@ static uint64_t others_of(const struct fit_verdict *verdict, const struct fit_ru
         const struct fit_holding *other = &run->holdings[i];
         if (other == holding || other->ordinal != holding->ordinal || !meet(other->process, holding->process)) continue;
         bytes += other->reserved_bytes + libraries_of(verdict, other) + model->context_bytes;
+        ++*count;
+    }
+    for (size_t i = 0; i < run->context_count; i++) {
+        const struct fit_context *context = &run->contexts[i];
+        if (context->ordinal != holding->ordinal || context->process == holding->process || !meet(context->process, holding->process))
+            continue;
+        bytes += subtract_saturated(context->outside_bytes, verdict->ran_on.context_bytes) + model->context_bytes;
         ++*count;
     }
     return bytes;

@@ -8,6 +8,7 @@
 #include "../simulator/standins/common/rank_calls.h"
 #include "fit_failure.h"
 #include "fit_run.h"
+#include "base/text.h"
 
 #define NAMED_MOST 4 // ranks of a circle
 
@@ -173,40 +174,25 @@ static struct queue *in_circle(struct calls *all, struct queue *queue) {
     return queue;
 }
 
-struct text {
-    char *to;
-    size_t used, capacity;
-};
-
-static void append(struct text *text, const char *words) {
-    const int length = snprintf(text->to + text->used, text->capacity - text->used, "%s", words);
-    if (length > 0) text->used += (size_t)length < text->capacity - text->used ? (size_t)length : text->capacity - text->used - 1;
-}
-
 // Appends "waits in ncclRecv of 256 float32 for rank 1". Returns false if a rank is not known.
-static bool append_wait(struct text *text, const struct fit_run *run, const struct circle_call *call, const struct circle_call *on) {
-    char words[200];
+static bool append_wait(struct vr_sink *text, const struct fit_run *run, const struct circle_call *call, const struct circle_call *on) {
     const struct vr_rank_call *it = &call->queued->call;
     const struct fit_process *process = fit_calls_process(run, on->row);
     if (process == NULL) return false;
-    (void)snprintf(words, sizeof words, "waits in %.23s of %" PRIu64 " %.15s for rank %" PRIu64, it->name, it->count, it->type,
-                   process->rank);
-    append(text, words);
+    vr_sink_printf(text, "waits in %.23s of %" PRIu64 " %.15s for rank %" PRIu64, it->name, it->count, it->type, process->rank);
     return true;
 }
 
-static bool append_site(struct text *text, const struct vr_rank_calls_file *file, const struct circle_call *call) {
+static bool append_site(struct vr_sink *text, const struct vr_rank_calls_file *file, const struct circle_call *call) {
     char site[600];
     fit_calls_site(file, call->queued->call.place, site, sizeof site);
     if (site[0] == '\0') return false;
-    append(text, " (");
-    append(text, fit_site_short(site));
-    append(text, ")");
+    vr_sink_printf(text, " (%s)", fit_site_short(site));
     return true;
 }
 
 // Appends a wait for each queue of the circle, with its place from the second on; the first one's is the answer's.
-static bool append_circle(struct text *text, const struct fit_run *run, const struct vr_rank_calls_file *file, struct calls *all,
+static bool append_circle(struct vr_sink *text, const struct fit_run *run, const struct vr_rank_calls_file *file, struct calls *all,
                           struct queue *first) {
     struct queue *queue = first;
     for (size_t number = 1;; number++) {
@@ -215,19 +201,19 @@ static bool append_circle(struct text *text, const struct fit_run *run, const st
         if (number > 1) (void)append_site(text, file, call);
         queue = &all->queues[on->queue];
         if (queue == first) return true;
-        append(text, number < NAMED_MOST ? ", which " : ", and so on in a circle");
+        vr_sink_printf(text, "%s", number < NAMED_MOST ? ", which " : ", and so on in a circle");
         if (number == NAMED_MOST) return true;
     }
 }
 
 static void describe(struct fit_run *run, const struct vr_rank_calls_file *file, struct calls *all, struct queue *first) {
     struct fit_unanswered found = {.any = true};
-    struct text text = {.to = found.what, .capacity = sizeof found.what};
+    struct vr_sink text = vr_sink_begin(found.what, sizeof found.what);
     const struct circle_call *on, *call = stuck_call(all, first, &on);
     const struct fit_process *process = fit_calls_process(run, call->row);
     if (process == NULL) return;
     found.time_us = call->queued->call.time_us;
-    text.used = (size_t)snprintf(found.what, sizeof found.what, "rank %" PRIu64 " ", process->rank);
+    vr_sink_printf(&text, "rank %" PRIu64 " ", process->rank);
     if (!append_circle(&text, run, file, all, first)) return;
     fit_calls_site(file, call->queued->call.place, found.site, sizeof found.site);
     if (!run->unanswered.any || found.time_us < run->unanswered.time_us) run->unanswered = found;

@@ -74,6 +74,10 @@ bool fit_failure_fact(struct fit_failure *failure, const char *line) {
         return true;
     }
     if (sscanf(line, "failed_at %" SCNd64, &failure->time_us) == 1) return true;
+    if (strcmp(line, "failed_in thread") == 0) {
+        failure->in_thread = true;
+        return true;
+    }
     if (strncmp(line, "frame ", 6) != 0) return false;
     const size_t used = strlen(failure->frames);
     if (used + strlen(line + 6) + 2 <= sizeof failure->frames) (void)sprintf(failure->frames + used, "%s\n", line + 6);
@@ -81,14 +85,15 @@ bool fit_failure_fact(struct fit_failure *failure, const char *line) {
 }
 
 bool fit_run_failed(const struct fit_run *run) {
-    return run->ending == FIT_FAILED || run->ending == FIT_INTERRUPTED || run->ending == FIT_REFUSED || run->ending == FIT_HANGS;
+    return run->ending == FIT_FAILED || run->ending == FIT_INTERRUPTED || run->ending == FIT_REFUSED || run->ending == FIT_HANGS ||
+           run->ending == FIT_ABSENT;
 }
 
 const struct fit_failure *fit_failure_of(const struct fit_run *run) {
     const struct fit_process *first = NULL;
     for (size_t i = 0; i < run->process_count; i++) {
         const struct fit_process *process = &run->processes[i];
-        if (process->failure.what[0] == '\0') continue;
+        if (process->failure.what[0] == '\0' || (run->absent.any && process->rank != run->absent.rank)) continue;
         const int64_t at = process->failure.time_us;
         if (first == NULL || at < first->failure.time_us || (at == first->failure.time_us && process->rank < first->rank)) first = process;
     }
@@ -123,8 +128,7 @@ static void say_when(const struct fit_run *run, char *text, size_t capacity) {
         (void)snprintf(text, capacity, "%s", has_steps(run) ? " before its first step ended" : "");
 }
 
-// Stores the site without folders; "" if it is unknown.
-static void find_site(const struct fit_failure *failure, char *site, size_t capacity) {
+void fit_failure_site(const struct fit_failure *failure, char *site, size_t capacity) {
     struct fit_frame frame;
     site[0] = '\0';
     if (failure != NULL && fit_frame_own(failure->frames, &frame)) fit_frame_site(&frame, site, capacity);
@@ -143,7 +147,7 @@ static void append_last_line(const struct fit_run *run, char *text, size_t capac
 }
 
 void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
-    char what[80], when[60], site[2 * FIT_FRAME_CAPACITY + 20], code[40] = "";
+    char what[80], when[60], site[FIT_SITE_MOST], code[40] = "";
     const struct fit_failure *failure = fit_failure_of(run);
     if (run->ending == FIT_REFUSED) {
         (void)snprintf(text, capacity, "%s", run->refused);
@@ -153,62 +157,31 @@ void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
         fit_unanswered_text(&run->unanswered, text, capacity);
         return;
     }
+    if (run->ending == FIT_ABSENT) {
+        fit_absent_text(run, text, capacity);
+        return;
+    }
     say_what(run, what, sizeof what);
     say_when(run, when, sizeof when);
-    find_site(failure, site, sizeof site);
+    fit_failure_site(failure, site, sizeof site);
     const bool ended = run->signal != 0 || run->ending == FIT_TIME; // by a signal of ours or of the user
     const bool why = !ended && failure != NULL;
-    if (!why && !ended && run->exit_code <= 128) (void)snprintf(code, sizeof code, " (exit code %d)", run->exit_code);
+    const bool reported = !why && !ended && run->launchers_word.any; // more than the launcher's own exit code says
+    if (!why && !ended && !reported && run->exit_code <= 128) (void)snprintf(code, sizeof code, " (exit code %d)", run->exit_code);
     (void)snprintf(text, capacity, "%s%s%s%s%s%s%s", what, when, code, site[0] == '\0' ? "" : ", at ", fit_site_short(site),
                    why ? ": " : "", why ? failure->what : "");
-    if (run->left) append_left(run, text, capacity);
+    if (reported) fit_launchers_word_append(&run->launchers_word, text, capacity);
+    if (run->left && !reported) append_left(run, text, capacity);
     if (code[0] != '\0' && run->last_line[0] != '\0') append_last_line(run, text, capacity);
 }
 
-// --- a program that went on ---------------------------------------------------------------------------------------------------------
-
-// Returns whether the program completed, or was stopped between its steps. The workers of engines may fail when these are ended.
-static bool went_well(const struct fit_run *run) {
-    return !fit_run_failed(run) && run->ending != FIT_READY && run->ending != FIT_SERVED && run->ending != FIT_PLAYED;
-}
-
-bool fit_part_failed(const struct fit_run *run) { return went_well(run) && fit_failure_of(run) != NULL; }
-
-static uint64_t memory_errors(const struct fit_run *run) {
-    uint64_t count = 0;
-    for (size_t i = 0; i < run->holding_count && went_well(run); i++) count += run->holdings[i].ooms;
-    return count;
-}
-
-bool fit_adapts(const struct fit_run *run) { return memory_errors(run) > 0; }
-
-const char *fit_went_on_text(const struct fit_run *run, char *text, size_t capacity) {
-    char site[2 * FIT_FRAME_CAPACITY + 20];
-    const uint64_t errors = memory_errors(run);
-    if (fit_part_failed(run)) {
-        const struct fit_failure *failure = fit_failure_of(run);
-        find_site(failure, site, sizeof site);
-        (void)snprintf(text, capacity,
-                       "a part of the program ended with %s%s%s, and the rest went on: what that part would have used later is not covered",
-                       failure->what, site[0] == '\0' ? "" : ", at ", fit_site_short(site));
-        return text;
-    }
-    if (errors == 0) return NULL;
-    (void)snprintf(text, capacity,
-                   "the program went on after %" PRIu64
-                   " memory %s, so it may do something else where there is more or less memory (--each "
-                   "runs it on each card)",
-                   errors, errors == 1 ? "error" : "errors");
-    return text;
-}
+// --- free memory ----------------------------------------------------------------------------------------------------------------------
 
 const char *fit_free_read(const struct fit_run *run) {
     for (size_t i = 0; i < run->process_count; i++)
         if (run->processes[i].free_read[0] != '\0') return run->processes[i].free_read;
     return NULL;
 }
-
-bool fit_is_general(const struct fit_run *run) { return !fit_run_failed(run) && !fit_part_failed(run) && !fit_adapts(run); }
 
 // --- values it read -----------------------------------------------------------------------------------------------------------------
 
@@ -271,14 +244,14 @@ bool fit_failure_try(const struct fit_run *run, char *option, size_t capacity, c
     X(TEXT, "try", tried ? option : "", ALWAYS, "option that supplies the value that the program read just before; empty: none")
 
 void fit_failure_json(struct vr_json *json, const struct fit_run *it) {
-    char site[2 * FIT_FRAME_CAPACITY + 20], place[sizeof site], option[FIT_FRAME_CAPACITY + 60], text[2000];
+    char site[FIT_SITE_MOST], place[sizeof site], option[FIT_FRAME_CAPACITY + 60], text[2000];
     const struct fit_failure *failure = fit_failure_of(it);
     if (!fit_run_failed(it)) {
         vr_json_null(json, "failure");
         return;
     }
     fit_failure_text(it, text, sizeof text);
-    find_site(failure, site, sizeof site);
+    fit_failure_site(failure, site, sizeof site);
     if (it->ending == FIT_HANGS) (void)snprintf(site, sizeof site, "%s", it->unanswered.site);
     const bool tried = fit_failure_try(it, option, sizeof option, place, sizeof place);
     vr_json_object(json, "failure");

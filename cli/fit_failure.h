@@ -24,6 +24,7 @@ bool fit_frame_own(const char *stack, struct fit_frame *frame);
 void fit_frame_site(const struct fit_frame *frame, char *site, size_t capacity);
 // Finds the innermost frame of the program's own code. Returns false if there is no such frame.
 bool fit_frame_of_program(const char *stack, struct fit_frame *frame);
+#define FIT_SITE_MOST (2 * FIT_FRAME_CAPACITY + 20)
 // Returns a call site or file with only the last folder of its path. Points into `site`.
 const char *fit_site_short(const char *site);
 
@@ -36,6 +37,7 @@ struct fit_failure {
     char what[420];    // "ValueError: ..."; "" if no known exception ended it
     char frames[4000]; // where it was raised, as a stack text
     int64_t time_us;   // when its process ended
+    bool in_thread;    // it ended a thread, and the process went on
 };
 
 // Reads a line of facts. Returns false if it is about something else.
@@ -43,18 +45,13 @@ bool fit_failure_fact(struct fit_failure *failure, const char *line);
 
 // Returns whether the run ends at a failure or an interrupt, so the rest is unknown.
 bool fit_run_failed(const struct fit_run *run);
-// Returns the failure of the rank that ended first, because those of other ranks may follow from it; NULL if none recorded one.
+// Returns the failure of the rank that ended first, because those of other ranks may follow from it, or that of the rank that ended before
+// it joined them; NULL if none recorded one.
 const struct fit_failure *fit_failure_of(const struct fit_run *run);
+// Stores the site of a failure without folders; "" if it is unknown or there is no failure.
+void fit_failure_site(const struct fit_failure *failure, char *site, size_t capacity);
 // Writes a sentence: "The program failed after 3 steps, at FILE:LINE:FUNCTION: ValueError: ...".
 void fit_failure_text(const struct fit_run *run, char *text, size_t capacity);
-// Returns whether a process or thread failed, but the program did not.
-bool fit_part_failed(const struct fit_run *run);
-// Returns whether the program went on after memory errors, so the memory that it finds decides what it does.
-bool fit_adapts(const struct fit_run *run);
-// Returns whether the run shows what the whole program needs, on any card.
-bool fit_is_general(const struct fit_run *run);
-// Writes a sentence about what the program went on after, and returns `text`; NULL if nothing failed.
-const char *fit_went_on_text(const struct fit_run *run, char *text, size_t capacity);
 // Returns the call site where the program first read how much memory is free; NULL: nowhere that is known.
 const char *fit_free_read(const struct fit_run *run);
 // For a program that failed just after it read what a kernel would have computed: stores the command-line option that gives the read

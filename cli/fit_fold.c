@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static void run_also(struct fit_fold *fold, uint64_t rank) {
     for (size_t i = 0; i < fold->running_count; i++)
         if (fold->running[i] == rank) return;
@@ -75,20 +77,19 @@ uint64_t fit_fold_devices(const struct fit_fold *fold) {
 // Sets the local ranks of the processes, or removes them.
 static bool put_local_ranks(const struct fit_fold *fold) {
     char text[600];
-    size_t used = 0;
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
     if (!has_own_devices(fold)) return unsetenv("VRAM_FIT_LOCAL_RANKS") == 0;
-    for (size_t i = 0; i < fold->running_count && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? "" : ",", local_rank(fold, i));
-    return used < sizeof text && setenv("VRAM_FIT_LOCAL_RANKS", text, 1) == 0;
+    for (size_t i = 0; i < fold->running_count; i++) vr_sink_printf(&sink, "%s%" PRIu64, i == 0 ? "" : ",", local_rank(fold, i));
+    return sink.length < sizeof text && setenv("VRAM_FIT_LOCAL_RANKS", text, 1) == 0;
 }
 
 static bool put_environment(const struct fit_fold *fold) {
     char text[600], number[24];
-    size_t used = (size_t)snprintf(text, sizeof text, "%" PRIu64 ":", fold->ranks);
-    for (size_t i = 0; i < fold->running_count && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? "" : ",", fold->running[i]);
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    vr_sink_printf(&sink, "%" PRIu64 ":", fold->ranks);
+    for (size_t i = 0; i < fold->running_count; i++) vr_sink_printf(&sink, "%s%" PRIu64, i == 0 ? "" : ",", fold->running[i]);
     (void)snprintf(number, sizeof number, "%" PRIu64, fold->launcher.of_machine);
-    return used < sizeof text && setenv("VRAM_SIM_RANKS", text, 1) == 0 && setenv("VRAM_FIT_LOCAL_WORLD", number, 1) == 0 &&
+    return sink.length < sizeof text && setenv("VRAM_SIM_RANKS", text, 1) == 0 && setenv("VRAM_FIT_LOCAL_WORLD", number, 1) == 0 &&
            put_local_ranks(fold) && (!fold->few || setenv("VRAM_FIT_FEW", "1", 1) == 0);
 }
 
@@ -98,14 +99,25 @@ static const char *set_running(struct fit_fold *fold) {
     return put_environment(fold) ? NULL : "not enough host memory";
 }
 
+// Lets all ranks run on this machine. Those of one machine need no change.
+static const char *run_all(struct fit_fold *fold) {
+    const uint64_t ranks = fold->launcher.ranks;
+    if (fold->launcher.machines < 2 || ranks < 2 || ranks > sizeof fold->running / sizeof *fold->running) return NULL;
+    fold->ranks = ranks;
+    for (uint64_t rank = 0; rank < ranks; rank++) run_also(fold, rank);
+    return set_running(fold);
+}
+
 const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, bool has_devices, char **program) {
     const uint64_t most = few ? FIT_FEW_MOST : FIT_RANKS_RUN_MOST;
     *fold = (struct fit_fold){.ranks = 0, .few = few, .has_devices = has_devices};
     fit_launcher_find(&fold->launcher, program);
     const uint64_t ranks = fold->launcher.ranks;
-    if (asked == NULL && (fold->launcher.processes_at == NULL || ranks <= most)) return NULL;
-    if (asked != NULL && strcmp(asked, "none") == 0) return NULL;
-    if (fold->launcher.processes_at == NULL)
+    fit_launcher_settle(&fold->launcher);
+    const bool none = asked != NULL && strcmp(asked, "none") == 0;
+    const bool has_launcher = fold->launcher.processes_at != NULL;
+    if (none || (asked == NULL && (!has_launcher || ranks <= most))) return has_launcher ? run_all(fold) : NULL;
+    if (!has_launcher)
         return "--fold needs a launcher's number of processes: --nproc-per-node, --num-processes, --num-gpus, or -n of mpirun or srun";
     if (ranks < 2 || ranks > FIT_RANKS_MOST) return "2 to 65536 ranks can be folded";
     fold->ranks = ranks;

@@ -25,7 +25,7 @@ struct fit_kind {
 };
 
 struct fit_fold {
-    uint64_t ranks;   // number of ranks that the program sees; 0: no ranks are left out
+    uint64_t ranks;   // number of ranks that the program sees; 0: the launcher starts all as it is asked to
     bool scouts;      // rank 0 runs alone first, to find out which ranks are alike
     bool few;         // one rank of each kind runs, not two
     bool has_devices; // the number of devices was given
@@ -38,8 +38,8 @@ struct fit_fold {
 };
 
 // Chooses which ranks run. `asked` is "auto", "none" or "0,1,63"; NULL means auto above FIT_RANKS_RUN_MOST ranks, or FIT_FEW_MOST
-// with `few`. Changes the program's arguments and environment accordingly. has_devices: the number of devices was given. Returns NULL, or
-// what is wrong.
+// with `few`, and none otherwise. With none, the ranks of several machines all run on this one, up to 64. Changes the program's arguments
+// and environment accordingly. has_devices: the number of devices was given. Returns NULL, or what is wrong.
 const char *fit_fold_begin(struct fit_fold *fold, const char *asked, bool few, bool has_devices, char **program);
 // Returns the number of devices that the ranks need. If each has another local rank, it keeps that as its device, because PyTorch completes
 // deferred frees in an order that depends on the device's number; else the ranks use the first devices.

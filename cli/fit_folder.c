@@ -75,14 +75,24 @@ static bool add_holding(struct fit_run *run, const struct fit_holding *holding) 
     return true;
 }
 
+static bool add_context(struct fit_run *run, const struct fit_context *context) {
+    struct fit_context *rows = realloc(run->contexts, (run->context_count + 1) * sizeof *rows);
+    if (rows == NULL) return false;
+    run->contexts = rows;
+    rows[run->context_count++] = *context;
+    return true;
+}
+
 // --- files of the Python start-up module -------------------------------------------------------------------------------------------------
 
-// Reads a line of facts. Holdings store their process's index as the pointer until all processes are read.
+// Reads a line of facts. Holdings and contexts store their process's index as the pointer until all processes are read.
 static bool read_fact(struct fit_run *run, struct fit_process *process, const char *line) {
     struct fit_holding holding = {.process = NULL};
+    struct fit_context context = {.process = NULL};
     if (sscanf(line, "process %" SCNd64, &process->id) == 1 || sscanf(line, "rank %" SCNu64, &process->rank) == 1 ||
         sscanf(line, "torch %31s", process->torch) == 1 || sscanf(line, "ended %15s", process->ended) == 1 ||
         sscanf(line, "steps %" SCNu64, &process->steps) == 1 || sscanf(line, "stepped %" SCNd64, &process->stepped_us) == 1 ||
+        sscanf(line, "last_step %" SCNd64, &process->last_step_us) == 1 ||
         sscanf(line, "used %" SCNd64 " %" SCNd64, &process->begun_us, &process->ended_us) == 2)
         return true;
     if (fit_served_fact(&process->served, &process->host, line) || fit_failure_fact(&process->failure, line)) return true;
@@ -91,6 +101,10 @@ static bool read_fact(struct fit_run *run, struct fit_process *process, const ch
     if (strncmp(line, "built ", 6) == 0) (void)snprintf(run->kernels, sizeof run->kernels, "%s", line + 6);
     run->no_kernels = run->no_kernels || strcmp(line, "kernels none") == 0;
     if (strncmp(line, "note ", 5) == 0) ui_say("vram fit: the recorder: %s", line + 5);
+    if (sscanf(line, "context %" SCNu32 " %" SCNu64, &context.ordinal, &context.outside_bytes) == 2) {
+        context.process = (const struct fit_process *)(uintptr_t)process->id;
+        return add_context(run, &context);
+    }
     if (sscanf(line, "device %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &holding.device,
                &holding.ordinal, &holding.allocated_bytes, &holding.reserved_bytes, &holding.outside_bytes, &holding.ooms,
                &holding.retries) != 7)
@@ -169,13 +183,17 @@ static int by_rank(const void *a, const void *b) {
     return one->device < other->device ? -1 : one->device > other->device;
 }
 
+static const struct fit_process *process_of(const struct fit_run *run, const struct fit_process *stored) {
+    const int64_t id = (int64_t)(uintptr_t)stored;
+    for (size_t i = 0; i < run->process_count; i++)
+        if (run->processes[i].id == id) return &run->processes[i];
+    return stored;
+}
+
 // Turns the stored indexes into pointers. The array of processes does not move after this.
 static void link_holdings(struct fit_run *run) {
-    for (size_t i = 0; i < run->holding_count; i++) {
-        const int64_t id = (int64_t)(uintptr_t)run->holdings[i].process;
-        for (size_t j = 0; j < run->process_count; j++)
-            if (run->processes[j].id == id) run->holdings[i].process = &run->processes[j];
-    }
+    for (size_t i = 0; i < run->holding_count; i++) run->holdings[i].process = process_of(run, run->holdings[i].process);
+    for (size_t i = 0; i < run->context_count; i++) run->contexts[i].process = process_of(run, run->contexts[i].process);
     if (run->holding_count > 0) qsort(run->holdings, run->holding_count, sizeof *run->holdings, by_rank);
     for (size_t i = 0; i < run->process_count; i++)
         if (run->processes[i].steps > run->steps) run->steps = run->processes[i].steps;

@@ -1,6 +1,7 @@
 // fit_json.c: the answer of `vram fit` as one JSON object. Its lists of facts are those of docs/reference/json.md.
 #include "output.h"
 #include "fit_print.h"
+#include "fit_doubt.h"
 #include "fit_failure.h"
 #include "fit_kinds.h"
 #include "base/json_rows.h"
@@ -25,8 +26,7 @@ static void put_oom(struct vr_json *json, const char *name, const struct fit_oom
     X(TEXT, "key", it->model.key, ALWAYS, "name, as in `--card`")                                                                          \
     X(TEXT, "name", it->model.name, ALWAYS, "the vendor's name for it")                                                                    \
     X(BOOL, "asked", it->asked, ALWAYS, "given on the command line")                                                                       \
-    X(BOOL, "fits", it->fits, NULL_UNLESS(!it->unsure),                                                                                    \
-      "it fits; null: not sure, because the program failed or data-dependent sizes decide")                                                \
+    X(BOOL, "fits", it->fits, NULL_UNLESS(!it->unsure), "it fits; null: not sure (`failure`, `unsure_because`)")                           \
     X(TEXT, "by", fit_method_names[it->method], ALWAYS,                                                                                    \
       "`run`, `peak`, `replay`, `share`; `other`: from a run on a card of another generation, because the program failed on this one; "    \
       "`no_kernels`: the "                                                                                                                 \
@@ -70,6 +70,21 @@ static void put_holdings(struct vr_json *json, const char *name, const struct fi
         const struct fit_holding *it = &run->holdings[i];
         vr_json_object(json, NULL);
         FIT_HOLDING_FACTS(VR_FACT_JSON)
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+}
+
+#define FIT_CONTEXT_FACTS(X)                                                                                                               \
+    X(U64, "rank", it->process->rank, ALWAYS, "rank of the process")                                                                       \
+    X(U64, "ordinal", it->ordinal, ALWAYS, "number of the device in the simulator")                                                        \
+    X(U64, "outside_bytes", it->outside_bytes, ALWAYS, "bytes of context and libraries")
+
+static void put_contexts(struct vr_json *json, const char *name, const struct fit_run *run) {
+    vr_json_array(json, name);
+    for (const struct fit_context *it = run->contexts; it < run->contexts + run->context_count; it++) {
+        vr_json_object(json, NULL);
+        FIT_CONTEXT_FACTS(VR_FACT_JSON)
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
@@ -167,10 +182,9 @@ static void put_stake(struct vr_json *json, const char *name, const struct fit_s
 
 #define FIT_ENDING_FACTS(X)                                                                                                                \
     X(TEXT, "ended", fit_ending_names[it->ending], ALWAYS,                                                                                 \
-      "`end`, `repeats`, `calls`, `ready`, `served`, `played`, `plateau` (ten steps with the same peak, or 100 steps without a new one), " \
-      "`steps`, `until`, `time`, `oom`, "                                                                                                  \
-      "`interrupted`, `refused` (it cannot run with some of its ranks only), `hangs` (on GPUs a rank would wait forever for another) or "  \
-      "`failed`")                                                                                                                          \
+      "`end`, `repeats`, `calls`, `ready`, `served`, `played`, `plateau` (no new peak), "                                                  \
+      "`steps`, `until`, `time`, `oom`, `interrupted`, `refused` (it cannot run with some of its ranks only), `hangs` (a rank would wait " \
+      "forever for another), `absent` (a rank ended before it joined the others) or `failed`")                                             \
     X(I64, "exit_code", it->exit_code, ALWAYS, "exit code of the program")                                                                 \
     X(U64, "steps", it->steps, ALWAYS, "number of observed steps")
 
@@ -187,6 +201,10 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
     put_ending(json, run);
     vr_json_string(json, "varied", varied);
     vr_json_string(json, "not_reached", fit_unreached_module(run));
+    if (run->more_devices == 0)
+        vr_json_null(json, "more_devices");
+    else
+        vr_json_u64(json, "more_devices", run->more_devices);
     vr_json_array(json, "cards");
     vr_json_array_end(json);
     vr_json_array(json, "holdings");
@@ -197,8 +215,9 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
 
 #define FIT_NEED_FACTS(X)                                                                                                                  \
     X(BOOL, "fits", answer->fits, NULL_UNLESS(!answer->unsure),                                                                            \
-      "fits on every given card; with `--memory`, within that limit; null: not sure, because the program failed or data-dependent sizes "  \
-      "decide")                                                                                                                            \
+      "fits on every given card; with `--memory`, within that limit; null: not sure (`failure`, `unsure_because`)")                        \
+    X(TEXT, "unsure_because", fit_doubt_text(answer, (char[2000]){""}, 2000), ALWAYS,                                                      \
+      "why it is not sure for one of the given cards; null: it is sure, or the program failed")                                            \
     X(U64, "need_bytes", fit_need_bytes(it), ALWAYS,                                                                                       \
       "memory needed on a device like the one of the run: highest sum of reserved memory, context, libraries and `others_bytes`; if the "  \
       "program failed: until then")                                                                                                        \
@@ -210,11 +229,11 @@ int fit_json_nothing(const struct fit_run *run, const char *varied, struct answe
     X(U64, "library_bytes", it->library_bytes, ALWAYS, "bytes held by libraries, and by the driver for graphs and large stacks")           \
     X(U64, "others_bytes", it->others_bytes, ALWAYS, "bytes of the device held by other processes at the same time")                       \
     X(TEXT, "went_on", fit_went_on_text(answer->run, (char[2000]){""}, 2000), ALWAYS,                                                      \
-      "what the program went on after: a part of it that failed, or memory errors that it caught; null: neither")                          \
+      "what the program went on after: a thread or process of it that failed, or memory errors that it caught; null: neither")             \
     X(TEXT, "free_memory_read", fit_free_read(answer->run), ALWAYS,                                                                        \
       "call site where the program first read how much memory is free: on other cards it may need another amount; null: none")             \
     X(U64, "smallest_bytes", it->smallest_bytes, NULL_UNLESS(fit_is_general(answer->run)),                                                 \
-      "smallest device memory in which it completes, to 2 MiB; null: the program failed, or `went_on` is not null")                        \
+      "smallest device memory in which it completes, to 2 MiB; null: the program failed, `went_on` is not null, or a rank fell behind")    \
     X(U64, "smallest_retries", it->smallest_retries, NULL_UNLESS(fit_is_general(answer->run)), "releases of the cache in that memory")
 
 static void put_need(struct vr_json *json, const struct fit_answer *answer) {
@@ -252,7 +271,9 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     X(TEXT, "no_kernels", it->unrunnable, ALWAYS,                                                                                          \
       "requested card for which PyTorch has no kernels, so the program ran on `ran_on`; null: no such card")                               \
     X(U64, "ranks", it->fold->ranks == 0 ? (uint64_t)run->process_count : it->fold->ranks, ALWAYS,                                         \
-      "number of ranks; with `--fold`, more than in `holdings`")                                                                           \
+      "number of ranks; more than in `holdings` if only some ran")                                                                         \
+    X(TEXT, "machines_range", fit_launcher_range_text(&it->fold->launcher, (char[200]){""}, 200), ALWAYS,                                  \
+      "which number of machines was taken of a range, such as torchrun's `--nnodes 1:4`; null: no range")                                  \
     X(OBJECT, "route", fit_route_json(json, key, run), NULL_UNLESS(fit_route_asked()),                                                     \
       "how `--route` chose experts (see below); null: the option was not given")                                                           \
     X(ARRAY, "kinds", fit_kinds_json(json, key, it), ALWAYS,                                                                               \
@@ -260,6 +281,10 @@ static void put_need(struct vr_json *json, const struct fit_answer *answer) {
     X(TEXT, "highest_kind", fit_kinds_text(it, (char[800]){""}, 800), ALWAYS,                                                              \
       "which kind needs the most, and what it holds at its peak that the smallest does not; null: not known")                              \
     X(ARRAY, "cards", put_cards(json, key, verdict), ALWAYS, "every known card, by memory (see below)")                                    \
+    X(U64, "more_devices", run->more_devices, NULL_UNLESS(run->more_devices != 0),                                                         \
+      "number of devices to try with `--devices`, because the job has more ranks than it saw devices; null: none")                         \
+    X(ARRAY, "contexts", put_contexts(json, key, run), ALWAYS,                                                                             \
+      "processes with a context on a device on which they allocated nothing; they count as others of that device (see below)")             \
     X(ARRAY, "holdings", put_holdings(json, key, run), ALWAYS, "one object per process and device (see below)")
 
 int fit_json_answer(const struct fit_answer *it, struct answers *answers) {

@@ -11,6 +11,7 @@
 #include "fit_cards.h"
 #include "fit_page.h"
 #include "output.h"
+#include "base/text.h"
 #include "ui.h"
 #include "vram/recordings.h"
 #include "vram/roles.h"
@@ -32,9 +33,8 @@ static const struct fit_holding *highest_of(const struct fit_run *run, const str
 }
 
 static void write_ranks(const struct fit_kind *kind, char *text, size_t capacity) {
-    size_t used = 0;
-    for (size_t i = 0; i < kind->running_count && used < capacity; i++)
-        used += (size_t)snprintf(text + used, capacity - used, "%s%" PRIu64, i == 0 ? "" : ", ", kind->running[i]);
+    struct vr_sink sink = vr_sink_begin(text, capacity);
+    for (size_t i = 0; i < kind->running_count; i++) vr_sink_printf(&sink, "%s%" PRIu64, i == 0 ? "" : ", ", kind->running[i]);
 }
 
 // Returns the smallest card whose memory holds what the kind's ranks reserve, the context and the libraries; "none" if no card does.

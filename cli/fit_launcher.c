@@ -78,34 +78,64 @@ static void keep_name(char **at, const struct counting_option *option, char name
     if (at != NULL) (void)snprintf(name, 52, "%.*s", (int)(strlen(option->name) == 2 ? 2 : length), *at);
 }
 
+// Reads the number of machines, or a range of it, "1:4", of which the least counts. The launcher refuses what is neither.
+static void read_machines(struct fit_launcher *launcher, char **program) {
+    const struct counting_option *found = NULL;
+    launcher->machines_at = find_option(machines, program, &launcher->machines, &found);
+    const char *text = launcher->machines_at == NULL ? "" : number_text(found, launcher->machines_at), *colon = strchr(text, ':');
+    keep_name(launcher->machines_at, found, launcher->names[1]);
+    if (colon == NULL) return;
+    char *end;
+    launcher->machines_most = colon[1] < '0' || colon[1] > '9' ? 0 : strtoull(colon + 1, &end, 10);
+    if (launcher->machines_most >= launcher->machines && *end == '\0') return;
+    launcher->machines_at = NULL;
+    launcher->machines = 1;
+    launcher->machines_most = 0;
+}
+
 void fit_launcher_find(struct fit_launcher *launcher, char **program) {
-    const struct counting_option *starts = NULL, *spreads = NULL;
-    uint64_t started, on;
+    const struct counting_option *starts = NULL;
+    uint64_t started;
     *launcher = (struct fit_launcher){.ranks = 1};
     launcher->processes_at = find_option(processes, program, &started, &starts);
-    launcher->machines_at = find_option(machines, program, &on, &spreads);
     keep_name(launcher->processes_at, starts, launcher->names[0]);
-    keep_name(launcher->machines_at, spreads, launcher->names[1]);
+    read_machines(launcher, program);
+    const uint64_t on = launcher->machines;
     const bool of_all = starts != NULL && starts->of_all;
     launcher->of_machine = of_all ? started / on : started;
     launcher->ranks = of_all || started > UINT32_MAX || on > UINT32_MAX ? started : started * on;
 }
 
-// Gives the option at `at` another value. `joined` is space for the whole word.
-static void replace_number(char **at, const char *name, const char *value, char joined[80]) {
-    const size_t length = strlen(name);
-    if (strlen(*at) == length) { // the number is the next word
-        at[1] = (char *)(uintptr_t)value;
+// Gives an option another number: in its word, or in the next one.
+static void set_number(struct fit_launcher *launcher, int option, uint64_t number) {
+    char **at = option == 0 ? launcher->processes_at : launcher->machines_at;
+    char name[sizeof launcher->names[0]]; // a copy, because the words are formatted into *launcher
+    (void)strcpy(name, launcher->names[option]);
+    if (at == NULL) return;
+    (void)snprintf(launcher->texts[option], sizeof launcher->texts[option], "%" PRIu64, number);
+    if (strlen(*at) == strlen(name)) {
+        at[1] = launcher->texts[option];
         return;
     }
-    (void)snprintf(joined, 80, "%s%s%s", name, (*at)[length] == '=' ? "=" : "", value);
-    *at = joined;
+    const char *equals = (*at)[strlen(name)] == '=' ? "=" : "";
+    (void)snprintf(launcher->joined[option], sizeof launcher->joined[option], "%s%s%" PRIu64, name, equals, number);
+    *at = launcher->joined[option];
 }
 
 void fit_launcher_set(struct fit_launcher *launcher, size_t count) {
-    (void)snprintf(launcher->count_text, sizeof launcher->count_text, "%zu", count);
-    replace_number(launcher->processes_at, launcher->names[0], launcher->count_text, launcher->joined[0]);
-    if (launcher->machines_at != NULL) replace_number(launcher->machines_at, launcher->names[1], "1", launcher->joined[1]);
+    set_number(launcher, 0, count);
+    set_number(launcher, 1, 1);
+}
+
+void fit_launcher_settle(struct fit_launcher *launcher) {
+    if (launcher->machines_most != 0) set_number(launcher, 1, launcher->machines);
+}
+
+const char *fit_launcher_range_text(const struct fit_launcher *launcher, char *text, size_t capacity) {
+    if (launcher->machines_most == 0) return NULL;
+    (void)snprintf(text, capacity, "%s %" PRIu64 ":%" PRIu64 ": judged for %" PRIu64 ", the least; for another number give %s N",
+                   launcher->names[1], launcher->machines, launcher->machines_most, launcher->machines, launcher->names[1]);
+    return text;
 }
 
 uint64_t fit_count_ranks(char **program) {

@@ -10,6 +10,7 @@
 #include "fit_cards.h"
 #include "fit_page.h"
 #include "fit_serving.h"
+#include "base/text.h"
 #include "ui.h"
 
 #define COUNT(number) ui_count((number), (char[UI_COUNT_CAPACITY]){0})
@@ -77,12 +78,12 @@ static void print_queues(FILE *page, const struct fit_played *played, const stru
                    serving->served->block_tokens == 1 ? "tokens" : "blocks", percent(played->blocks, played->pool_blocks),
                    SECONDS(played->blocks_at_ns));
     put_row(page, "KV cache", text);
-    int used = snprintf(text, sizeof text, "at most %s, at %.1f s; ", COUNT(played->running), SECONDS(played->running_at_ns));
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    vr_sink_printf(&sink, "at most %s, at %.1f s; ", COUNT(played->running), SECONDS(played->running_at_ns));
     if (played->waiting == 0)
-        (void)snprintf(text + used, sizeof text - (size_t)used, "none waited");
+        vr_sink_printf(&sink, "none waited");
     else
-        (void)snprintf(text + used, sizeof text - (size_t)used, "at most %s waited, at %.1f s", COUNT(played->waiting),
-                       SECONDS(played->waiting_at_ns));
+        vr_sink_printf(&sink, "at most %s waited, at %.1f s", COUNT(played->waiting), SECONDS(played->waiting_at_ns));
     put_row(page, "Running", text);
     if (played->preemptions == 0)
         (void)snprintf(text, sizeof text, "none");
@@ -113,17 +114,17 @@ static void print_limits(FILE *page, const struct fit_played *played, const stru
 static void print_replicas(FILE *page, const struct fit_played *played, const struct fit_serving *serving,
                            const struct fit_verdict *verdict) {
     char text[500];
-    int used = snprintf(text, sizeof text, "for %s users at once without a preemption:", COUNT(played->concurrency));
-    const int begin = used;
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    vr_sink_printf(&sink, "for %s users at once without a preemption:", COUNT(played->concurrency));
+    const size_t begin = sink.length;
     if (played->concurrency == 0 || !fit_serving_by_share(serving)) return;
-    for (size_t i = 0; i < verdict->card_count && used < (int)sizeof text - 100; i++) {
+    for (size_t i = 0; i < verdict->card_count; i++) {
         const struct fit_card *card = &verdict->cards[i];
         const uint64_t replicas = played_on(played, serving, verdict, card).replicas;
         if (!card->asked || replicas == 0) continue;
-        used +=
-            snprintf(text + used, sizeof text - (size_t)used, "%s %s on %s", used == begin ? "" : ",", COUNT(replicas), card->model.key);
+        vr_sink_printf(&sink, "%s %s on %s", sink.length == begin ? "" : ",", COUNT(replicas), card->model.key);
     }
-    if (used == begin) return;
+    if (sink.length == begin) return;
     fprintf(page, "    %-*s", FIT_TEXT_COLUMN - 4, "Replicas");
     ui_wrap(page, text, FIT_TEXT_COLUMN, UINT_MAX);
     fprintf(page, "\n");
@@ -133,11 +134,11 @@ void fit_played_print(FILE *page, const struct fit_played *played, const struct 
     char text[300];
     if (!played->any) return;
     fprintf(page, "  Requests       ");
-    int used =
-        snprintf(text, sizeof text, "%s of %s served, in %s steps", COUNT(played->served), COUNT(played->asked), COUNT(played->steps));
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    vr_sink_printf(&sink, "%s of %s served, in %s steps", COUNT(played->served), COUNT(played->asked), COUNT(played->steps));
     if (played->refused > 0)
-        (void)snprintf(text + used, sizeof text - (size_t)used, "; %s refused: the engine does not accept %s tokens or more",
-                       COUNT(played->refused), COUNT(played->refused_tokens));
+        vr_sink_printf(&sink, "; %s refused: the engine does not accept %s tokens or more", COUNT(played->refused),
+                       COUNT(played->refused_tokens));
     fprintf(page, "%s\n", text);
     (void)snprintf(text, sizeof text, "%s in prompts, %s in outputs", COUNT(played->prompt_tokens), COUNT(played->output_tokens));
     put_row(page, "Tokens", text);

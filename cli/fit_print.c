@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fit_doubt.h"
 #include "fit_failure.h"
 #include "fit_kinds.h"
 #include "fit_page.h"
+#include "base/text.h"
 #include "ui.h"
 #include "vram/recording.h"
 #include "vram/report.h"
@@ -97,6 +99,15 @@ static void print_failure(FILE *page, const struct fit_answer *answer) {
     fprintf(page, "\n");
 }
 
+// Prints what comes between the verdict and the need: the reason if the verdict is not sure, on the first line.
+static void print_doubt(FILE *page, const struct fit_answer *answer) {
+    char text[2000];
+    const char *why = fit_doubt_text(answer, text, sizeof text);
+    fprintf(page, ": ");
+    if (why != NULL) ui_wrap(page, why, 0, UINT_MAX);
+    fprintf(page, why == NULL ? "needs " : "\nNeeds ");
+}
+
 static void print_headline(FILE *page, const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     print_varied(page, answer->varied);
@@ -104,16 +115,16 @@ static void print_headline(FILE *page, const struct fit_answer *answer) {
         print_failure(page, answer);
         return;
     }
-    if (answer->limit_bytes != UINT64_MAX) {
-        fprintf(page, "%s: needs ", answer->unsure ? "Not sure" : answer->fits ? "Fits" : "Does not fit");
-        print_need(page, answer);
-        fprintf(page, ", the limit is %s\n", SIZE(answer->limit_bytes));
-        return;
-    }
-    print_where(page, verdict);
-    fprintf(page, ": needs ");
+    if (answer->limit_bytes != UINT64_MAX)
+        fprintf(page, "%s", answer->unsure ? "Not sure" : answer->fits ? "Fits" : "Does not fit");
+    else
+        print_where(page, verdict);
+    print_doubt(page, answer);
     print_need(page, answer);
-    fprintf(page, " on a GPU like %s\n", verdict->ran_on.key);
+    if (answer->limit_bytes != UINT64_MAX)
+        fprintf(page, ", the limit is %s\n", SIZE(answer->limit_bytes));
+    else
+        fprintf(page, " on a GPU like %s\n", verdict->ran_on.key);
 }
 
 uint64_t fit_need_bytes(const struct fit_verdict *verdict) {
@@ -391,8 +402,8 @@ static const char *size_in_words(const char *name) {
 }
 
 static void print_names(FILE *page, const char *title, const struct sim_wanted *rows, size_t count, size_t most) {
-    char text[800] = "";
-    size_t used = 0;
+    char text[800];
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
     if (count == 0) return;
     for (size_t i = 0; i < count && i < most; i++) {
         char of[64] = "";
@@ -401,15 +412,13 @@ static void print_names(FILE *page, const char *title, const struct sim_wanted *
             (void)snprintf(of, sizeof of, " of %s", rows[i].library);
         else if (rows[i].bytes != 0)
             (void)snprintf(of, sizeof of, ": up to %s", SIZE(rows[i].bytes));
-        const int length = snprintf(text + used, sizeof text - used, "%s%s%s",
-                                    i == 0    ? ""
-                                    : is_size ? "; "
-                                              : ", ",
-                                    is_size ? size_in_words(rows[i].function) : rows[i].function, of);
-        if (length < 0 || (size_t)length >= sizeof text - used) break;
-        used += (size_t)length;
+        vr_sink_printf(&sink, "%s%s%s",
+                       i == 0    ? ""
+                       : is_size ? "; "
+                                 : ", ",
+                       is_size ? size_in_words(rows[i].function) : rows[i].function, of);
     }
-    if (count > most) (void)snprintf(text + used, sizeof text - used, ", and %zu more", count - most);
+    if (count > most) vr_sink_printf(&sink, ", and %zu more", count - most);
     print_wrapped(page, title, text);
 }
 
@@ -485,31 +494,34 @@ static const char *const naming_words[] = {[BY_RANK] = "rank", [BY_DEVICE] = "de
 
 // Prints the ranks in order, grouping neighbours with nearly the same need: the ranks of one pipeline stage are neighbours.
 static void print_stages(FILE *page, const struct fit_run *run, enum naming naming) {
-    char text[1200] = "";
-    size_t used = 0;
+    char text[1200];
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
     for (size_t i = 0, next; i < run->holding_count; i = next) {
         const struct fit_holding *first = &run->holdings[i];
         for (next = i + 1; next < run->holding_count && is_near(run->holdings[next].reserved_bytes, first->reserved_bytes); next++) {
         }
         const uint64_t from = number_of(first, naming), last = number_of(&run->holdings[next - 1], naming);
-        const char *comma = used == 0 ? "" : ", ";
-        const int length = last == from ? snprintf(text + used, sizeof text - used, "%s%s %" PRIu64 " %s", comma, naming_words[naming],
-                                                   last, SIZE(first->reserved_bytes))
-                                        : snprintf(text + used, sizeof text - used, "%s%ss %" PRIu64 " to %" PRIu64 " %s", comma,
-                                                   naming_words[naming], from, last, SIZE(first->reserved_bytes));
-        if (length < 0 || (size_t)length >= sizeof text - used) break;
-        used += (size_t)length;
+        vr_sink_printf(&sink, "%s%s", i == 0 ? "" : ", ", naming_words[naming]);
+        if (last == from)
+            vr_sink_printf(&sink, " %" PRIu64 " %s", last, SIZE(first->reserved_bytes));
+        else
+            vr_sink_printf(&sink, "s %" PRIu64 " to %" PRIu64 " %s", from, last, SIZE(first->reserved_bytes));
     }
     print_wrapped(page, "", text);
 }
 
 static void print_fold(FILE *page, const struct fit_fold *fold) {
     char text[600];
-    size_t used = (size_t)snprintf(text, sizeof text, "%" PRIu64 ", of which %zu ran", fold->ranks, fold->running_count);
-    for (size_t i = 0; fold->kind_count == 0 && i < fold->running_count && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? " (" : ", ", fold->running[i]);
-    if (used < sizeof text)
-        (void)snprintf(text + used, sizeof text - used, "%s",
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    const bool all = fold->running_count == fold->ranks;
+    if (all)
+        vr_sink_printf(&sink, "%" PRIu64 " on %" PRIu64 " machines; all ran on this one", fold->ranks, fold->launcher.machines);
+    else
+        vr_sink_printf(&sink, "%" PRIu64 ", of which %zu ran", fold->ranks, fold->running_count);
+    for (size_t i = 0; !all && fold->kind_count == 0 && i < fold->running_count; i++)
+        vr_sink_printf(&sink, "%s%" PRIu64, i == 0 ? " (" : ", ", fold->running[i]);
+    if (!all)
+        vr_sink_printf(&sink, "%s",
                        fold->kind_count == 0 ? "); the others are assumed to be like these (--fold)" : ": some of each kind (--fold)");
     print_wrapped(page, "Ranks", text);
 }
@@ -520,6 +532,21 @@ static void print_processes(FILE *page, const struct fit_run *run) {
             devices == 1 ? "device" : "devices");
 }
 
+#define CONTEXTS_NAMED 3
+
+// Prints the processes that have a context on a device and nothing else there. They count as others of that device.
+static void print_contexts(FILE *page, const struct fit_run *run) {
+    char text[400];
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    if (run->context_count == 0) return;
+    for (size_t i = 0; i < run->context_count && i < CONTEXTS_NAMED; i++)
+        vr_sink_printf(&sink, "%srank %" PRIu64 " on device %" PRIu32 ", %s", i == 0 ? "" : "; ", run->contexts[i].process->rank,
+                       run->contexts[i].ordinal, SIZE(run->contexts[i].outside_bytes));
+    if (run->context_count > CONTEXTS_NAMED) vr_sink_printf(&sink, "; and %zu more", run->context_count - CONTEXTS_NAMED);
+    vr_sink_printf(&sink, ": without an allocation, counted on that device");
+    print_wrapped(page, "Contexts", text);
+}
+
 static void print_ranks(FILE *page, const struct fit_answer *answer) {
     const struct fit_run *run = answer->run;
     const struct fit_fold *fold = answer->fold;
@@ -528,6 +555,9 @@ static void print_ranks(FILE *page, const struct fit_answer *answer) {
         if (run->holdings[i].reserved_bytes < low->reserved_bytes) low = &run->holdings[i];
         if (run->holdings[i].reserved_bytes > high->reserved_bytes) high = &run->holdings[i];
     }
+    char text[200];
+    const char *range = fit_launcher_range_text(&fold->launcher, text, sizeof text);
+    if (range != NULL) print_wrapped(page, "Machines", range);
     if (fold->ranks != 0) print_fold(page, fold);
     fit_kinds_print(page, answer);
     if (run->holding_count < 2) return;
@@ -555,17 +585,12 @@ static void print_ending(FILE *page, const struct fit_run *run) {
                          : fit_run_failed(run)                                 ? "not covered: the rest of the program"
                                                : "not covered: evaluation, checkpoints, longer batches later on";
     char text[300];
-    int used = snprintf(text, sizeof text, "%.1f s, ", run->seconds);
-    if (run->steps > 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 " %s; ", run->steps, run->steps == 1 ? "step" : "steps");
-    used += snprintf(text + used, sizeof text - (size_t)used, "%s", fit_ending_sentences[run->ending]);
-    if (run->ending == FIT_FAILED) (void)snprintf(text + used, sizeof text - (size_t)used, " (exit code %d)", run->exit_code);
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    vr_sink_printf(&sink, "%.1f s, ", run->seconds);
+    if (run->steps > 0) vr_sink_printf(&sink, "%" PRIu64 " %s; ", run->steps, run->steps == 1 ? "step" : "steps");
+    vr_sink_printf(&sink, "%s", fit_ending_sentences[run->ending]);
+    if (run->ending == FIT_FAILED) vr_sink_printf(&sink, " (exit code %d)", run->exit_code);
     print_wrapped(page, "Ran", text);
-    if (run->left && run->ending == FIT_TIME) {
-        (void)snprintf(text, sizeof text, "rank %" PRIu64 " had ended before it used a device: the others may have waited for it",
-                       run->left_rank);
-        print_wrapped(page, "", text);
-    }
     if (run->ending != FIT_ENDED) print_wrapped(page, "", unseen);
 }
 
@@ -597,6 +622,12 @@ static void print_try(FILE *page, const struct fit_run *run) {
     print_wrapped(page, "Try", text);
 }
 
+static void print_devices(FILE *page, const struct fit_run *run) {
+    char text[200];
+    const char *what = fit_devices_text(run, text, sizeof text);
+    if (what != NULL) print_wrapped(page, "Try", what);
+}
+
 int fit_print_text(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     const bool failed = fit_run_failed(answer->run);
@@ -604,6 +635,7 @@ int fit_print_text(const struct fit_answer *answer) {
     FILE *page = fit_page_open(&whole);
     print_headline(page, answer);
     if (failed) print_try(page, answer->run);
+    print_devices(page, answer->run);
     print_peak(page, verdict);
     print_moment(page, verdict, answer->run);
     if (fit_is_general(answer->run)) print_cures(page, answer);
@@ -613,6 +645,7 @@ int fit_print_text(const struct fit_answer *answer) {
     if (answer->unrunnable != NULL)
         fprintf(page, "                 This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
     print_ranks(page, answer);
+    print_contexts(page, answer->run);
     print_certainty(page, answer);
     fit_page_close(&whole);
     return CLI_OK;
@@ -626,6 +659,7 @@ void fit_print_nothing(const struct fit_run *run, const char *varied) {
     fit_failure_text(run, text, sizeof text);
     ui_wrap(page, text, 0, UINT_MAX);
     fprintf(page, "\n");
+    print_devices(page, run);
     if (run->least_bytes > 0) fprintf(page, "At least %s reserved until the end of step %" PRIu64 "\n", SIZE(run->least_bytes), run->steps);
     fit_page_close(&whole);
 }

@@ -36,7 +36,7 @@ static bool is_unsure(const struct fit_answer *answer) {
     if (fit_run_failed(answer->run)) return true;
     if (answer->limit_bytes != UINT64_MAX && fit_adapts(answer->run)) return true;
     if (!answer->fits) return false;
-    if (fit_part_failed(answer->run)) return true;
+    if (fit_part_failed(answer->run) || fit_lacks_rank(answer->run)) return true;
     if (answer->limit_bytes != UINT64_MAX) return verdict->smallest_bytes + answer->stake_bytes > answer->limit_bytes;
     for (size_t i = 0; i < verdict->card_count; i++)
         if (verdict->cards[i].asked && verdict->cards[i].unsure) return true;
@@ -112,7 +112,7 @@ static void complete_verdict(const struct fit_question *question, const struct f
     const bool by_share = fit_serving_by_share(&answer->serving);
     if (!by_share) find_stake(question, plan, answer->run, &answer->stake);
     if (!by_share) answer->stake_bytes = fit_stake_bytes(answer->run, &answer->stake, verdict->highest);
-    const bool failed = fit_run_failed(answer->run) || fit_part_failed(answer->run);
+    const bool failed = fit_run_failed(answer->run) || fit_part_failed(answer->run) || fit_lacks_rank(answer->run);
     fit_doubt_cards(verdict, failed, !by_share && fit_adapts(answer->run), answer->stake_bytes);
     fit_find_smallest_card(verdict);
     answer->fits = all_fit(verdict, question->limit_bytes);
@@ -171,7 +171,7 @@ static int answer_run(struct fit_question *question, const struct fit_plan *plan
 
 // Answers for a program that left no recording.
 static int answer_nothing(struct fit_question *question, const struct fit_run *run) {
-    const bool failed = run->ending != FIT_UNTIL && (run->exit_code != 0 || run->signal != 0);
+    const bool failed = fit_run_failed(run) || (run->ending != FIT_UNTIL && (run->exit_code != 0 || run->signal != 0));
     char unreached[1000];
     answers_expect(question->answers);
     if (question->json) {
@@ -182,6 +182,8 @@ static int answer_nothing(struct fit_question *question, const struct fit_run *r
     }
     if (fit_unreached_text(run, true, unreached, sizeof unreached))
         ui_say("vram fit: nothing was recorded: %s", unreached);
+    else if (run->context_count > 0)
+        ui_say("vram fit: nothing was recorded: the program made a context on a device and allocated nothing there");
     else if (run->began)
         ui_say("vram fit: nothing was recorded: the program ended before its recording was written");
     else if (run->ending == FIT_UNTIL)
@@ -210,7 +212,9 @@ static int judge_run(struct fit_question *question, const struct fit_plan *plan,
     if (run->holding_count == 0) return answer_nothing(question, run);
     const int code = answer_run(question, plan, run, failed);
     if (code > CLI_FINDING || !fit_run_failed(run)) return code;
-    if (run->ending == FIT_INTERRUPTED)
+    if (run->ending == FIT_ABSENT)
+        ui_say("vram fit: the ranks of the job wait for one that ended; the answer covers only what ran before");
+    else if (run->ending == FIT_INTERRUPTED)
         ui_say("vram fit: the program was interrupted; the answer covers only what ran before");
     else
         ui_say("vram fit: the program failed (exit code %d); the answer covers only what ran before", run->exit_code);
@@ -379,6 +383,7 @@ static int run_words(struct fit_question *question, char **words) {
                             .dummy_weights = question->dummy_weights,
                             .requests = question->traffic == NULL ? NULL : &question->requests,
                             .keeps_plan = question->plan_folder != NULL,
+                            .has_devices = question->devices_asked != 0,
                             .folds = question->fold.ranks != 0};
     const int code = run_program(question, &plan);
     fit_fold_end(&question->fold);

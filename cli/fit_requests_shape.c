@@ -27,7 +27,7 @@ static bool read_number(const char *text, uint64_t *number) {
     char *end;
     if (text[0] < '0' || text[0] > '9') return false;
     const unsigned long long value = strtoull(text, &end, 10);
-    if (*end != '\0' || value > FIT_TOKENS_MOST) return false;
+    if (*end != '\0') return false;
     *number = value;
     return true;
 }
@@ -112,11 +112,14 @@ static bool read_shape(struct shape *shape, const char *text, char *wrong) {
 }
 
 static const char *contradiction(const struct shape *shape) {
-    return shape->prompt.least == 0 || shape->output.least == 0    ? "a shape needs prompt= and output=, of at least 1 token"
-           : shape->count == 0 || shape->count > FIT_REQUESTS_MOST ? "count= takes 1 to 10000000 requests"
-           : shape->prefix > shape->prompt.least                   ? "prefix= is longer than the shortest prompt"
-           : shape->prefixes == 0                                  ? "prefixes= takes 1 or more"
-                                                                   : NULL;
+    return shape->prompt.least == 0 || shape->output.least == 0          ? "a shape needs prompt= and output=, of at least 1 token"
+           : shape->prompt.most > FIT_TOKENS_MOST                        ? "prompt= takes at most 100000000 tokens"
+           : shape->output.most > FIT_TOKENS_MOST                        ? "output= takes at most 100000000 tokens"
+           : shape->count == 0 || shape->count > FIT_REQUESTS_MOST       ? "count= takes 1 to 10000000 requests"
+           : shape->prefix > shape->prompt.least                         ? "prefix= is longer than the shortest prompt"
+           : shape->concurrency > FIT_REQUESTS_MOST                      ? "concurrency= takes 1 to 10000000"
+           : shape->prefixes == 0 || shape->prefixes > FIT_REQUESTS_MOST ? "prefixes= takes 1 to 10000000"
+                                                                         : NULL;
 }
 
 // --- making -------------------------------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ static bool fit_end_written(const struct fit_run *run) {
     return all;
 }
 
-// Sends the signal `number` to those processes except `program`.
+// Sends the signal `number` to those processes and to all ranks, except `program`.
 static void fit_end_processes(const struct fit_run *run, int64_t program, int number) {
     char name[NAME_CAPACITY];
     DIR *entries = NULL;
@@ -108,6 +108,7 @@ static void fit_end_processes(const struct fit_run *run, int64_t program, int nu
         const long process = strtol(name, NULL, 10);
         if (process > 1 && process != program) (void)kill((pid_t)process, number);
     }
+    fit_joining_end(run, program, number);
 }
 
 // Prints which files the program looked for and did not find.
@@ -258,6 +259,8 @@ struct running {
     struct fit_ready ready;
     bool finished, serves; // a process has recorded enough; it is a server that answers
     unsigned ready_ticks;  // since it first answered
+    unsigned ticks;
+    unsigned absent_looks; // in a row that found a rank that ended before it joined the others
     unsigned ending_ticks; // since it began to end
     struct timespec begin;
     char line[4096]; // the current, incomplete line of output
@@ -350,10 +353,13 @@ static void read_number(struct running *running) {
     running->run->has_printed = true;
 }
 
-// Keeps the last line of output that is neither empty nor part of a launcher's report. It often says why a program fails.
+// Keeps the last line of output that is neither empty nor a launcher's. It often says why a program fails.
 static void keep_last_line(struct running *running) {
     running->launcher_reports = running->launcher_reports || is_launchers(running->line);
-    if (running->launcher_reports || running->line[strspn(running->line, " \t\r")] == '\0') return;
+    if (running->launcher_reports) fit_launchers_word_read(running->run, running->line, &running->run->launchers_word);
+    if (running->launcher_reports || strstr(running->line, "torch/distributed/run.py:") != NULL ||
+        running->line[strspn(running->line, " \t\r")] == '\0')
+        return;
     (void)snprintf(running->run->last_line, sizeof running->run->last_line, "%.*s", (int)sizeof running->run->last_line - 1, running->line);
 }
 
@@ -426,12 +432,23 @@ static bool program_refuses_requests(struct running *running) {
     return ++running->ready_ticks >= LATE_TICKS;
 }
 
+#define LOOK_TICKS   10 // between looks for a rank that ended before it joined the others
+#define ABSENT_LOOKS 7  // until the run ends: launchers first end the other ranks or start it again (torchrun looks each 5 seconds or less)
+
+// Returns whether ranks wait for one that ended before it joined them.
+static bool waits_for_absent(struct running *running) {
+    struct fit_run *run = running->run;
+    if (running->ticks++ % LOOK_TICKS != 0) return running->absent_looks >= ABSENT_LOOKS;
+    running->absent_looks = fit_joining_find(run, false, &run->absent) ? running->absent_looks + 1 : 0;
+    return running->absent_looks >= ABSENT_LOOKS;
+}
+
 static bool is_over(struct running *running) {
     const struct fit_control *control = running->control.file;
     running->time_over = running->plan->most_seconds != 0 && seconds_since(&running->begin) >= (double)running->plan->most_seconds;
     running->finished = running->finished || atomic_load(&control->finished) != 0;
     running->serves = running->serves || program_serves(running) || program_refuses_requests(running);
-    return running->time_over || running->found || running->finished || running->serves;
+    return running->time_over || running->found || running->finished || running->serves || waits_for_absent(running);
 }
 
 // Lets each process with device memory write its recording, then ends them all. program.c ends the program itself.
@@ -491,6 +508,7 @@ static enum fit_ending ending_of(const struct running *running) {
     }
     for (size_t i = 0; i < run->holding_count; i++) oom = oom || run->holdings[i].ooms > 0;
     if (run->refused[0] != '\0') return FIT_REFUSED;
+    if (run->absent.any) return FIT_ABSENT;
     if (run->played.any) return FIT_PLAYED;
     if (running->found) return FIT_UNTIL;
     if (running->time_over) return FIT_TIME;
@@ -499,6 +517,17 @@ static enum fit_ending ending_of(const struct running *running) {
     if (run->signal != 0) return FIT_INTERRUPTED;
     if (run->exit_code != 0) return oom ? FIT_OUT_OF_MEMORY : FIT_FAILED;
     return plateau ? FIT_PLATEAU : calls ? FIT_CALLS : repeats ? FIT_REPEATS : asked ? FIT_STEPS : FIT_ENDED;
+}
+
+// Keeps the rank that ended before it joined the others, if these waited for it until the run ended. A program that ended by itself did
+// not wait here, but would on GPUs.
+static void settle_absent(struct running *running) {
+    struct fit_run *run = running->run;
+    const bool by_itself = running->ending_ticks == 0 && run->exit_code == 0 && run->signal == 0;
+    if (by_itself)
+        (void)fit_joining_find(run, true, &run->absent);
+    else
+        run->absent.any = run->signal == 0 && running->absent_looks >= (running->time_over ? 2 : ABSENT_LOOKS);
 }
 
 // Reads why the program cannot run with some of its ranks only (adapters/fit/vram_fit_fold.py).
@@ -524,7 +553,8 @@ static int run_program(struct running *running) {
     run->seconds = seconds_since(&running->begin);
     if (running->line_used > 0) end_line(running);
     clear_progress(running);
-    if (running->ending_ticks > 0 || running->serves || running->finished) fit_end_processes(run, 0, SIGKILL); // those that outlive it
+    if (running->ending_ticks > 0 || running->absent_looks >= ABSENT_LOOKS || running->serves || running->finished)
+        fit_end_processes(run, 0, SIGKILL); // those that outlive it
     run->memory_bytes = running->plan->sim.memory_bytes == SIM_UNSET ? 0 : running->plan->sim.memory_bytes;
     if (!started) {
         (void)fwrite(running->kept, 1, running->kept_used, stderr); // the reason
@@ -542,7 +572,10 @@ static int run_program(struct running *running) {
     add_contexts(running);
     take_last_step(running);
     run->signal = ending_signal(run);
+    settle_absent(running);
     run->ending = ending_of(running);
+    fit_behind_find(run);
+    if (!running->plan->has_devices && !running->plan->folds) fit_devices_find(run, running->plan->sim.devices);
     if (fit_unanswered_find(running->run, &running->calls)) run->ending = FIT_HANGS;
     if (running->plan->requests != NULL && !was_played && !fit_run_failed(run))
         ui_say("vram fit: --requests: no engine accepted the requests; vLLM's does, unless it uses data parallelism or runs in the "
@@ -611,6 +644,7 @@ void fit_run_release(struct fit_run *run) {
     for (size_t i = 0; i < run->process_count; i++) free(run->processes[i].path);
     free(run->processes);
     free(run->holdings);
+    free(run->contexts);
     free(run->reads);
     free(run->missing);
     free(run->sizes);

@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fit_doubt.h"
 #include "fit_failure.h"
+#include "fit_joining.h"
 #include "fit_played.h"
 #include "fit_route.h"
 #include "fit_serving.h"
@@ -31,6 +33,7 @@ struct fit_plan {
     bool dummy_weights;                  // generates dummy weights from configurations
     const struct fit_requests *requests; // to play against the model server; NULL: none
     bool keeps_plan;                     // the engine writes a plan for its next start
+    bool has_devices;                    // their number was given
     bool folds;                          // only some of its ranks run
 };
 
@@ -50,6 +53,7 @@ struct fit_plan {
     X(FIT_INTERRUPTED, interrupted, "the program was interrupted")                                                                         \
     X(FIT_REFUSED, refused, "the program cannot run with some of its ranks only")                                                          \
     X(FIT_HANGS, hangs, "on GPUs a rank would wait forever for another")                                                                   \
+    X(FIT_ABSENT, absent, "stopped: the ranks of the job wait for one that ended before it joined them")                                   \
     X(FIT_FAILED, failed, "the program failed")
 
 enum fit_ending {
@@ -62,21 +66,29 @@ extern const char *const fit_ending_names[FIT_ENDING_COUNT], *const fit_ending_s
 
 // A process that used device memory.
 struct fit_process {
-    char *path;         // its recording
-    int64_t id;         // process id
-    uint64_t rank;      // 0 if it is the only one
-    uint64_t steps;     // completed steps
-    int64_t stepped_us; // when its last step but one had ended; 0: it did not have two
-    int64_t begun_us;   // when it began to use a device
-    int64_t ended_us;   // when its recording ended; 0: not known
-    char torch[32];     // version of PyTorch; "" if recorded at driver level
-    char ended[16];     // "steps", "asked" or "exit"
-    bool whole_program; // recorded at driver level: requests of libraries, not of an allocator
+    char *path;           // its recording
+    int64_t id;           // process id
+    uint64_t rank;        // 0 if it is the only one
+    uint64_t steps;       // completed steps
+    int64_t stepped_us;   // when its last step but one had ended; 0: it did not have two
+    int64_t last_step_us; // when its last step had ended; 0: it had none
+    int64_t begun_us;     // when it began to use a device
+    int64_t ended_us;     // when its recording ended; 0: not known
+    char torch[32];       // version of PyTorch; "" if recorded at driver level
+    char ended[16];       // "steps", "asked" or "exit"
+    bool whole_program;   // recorded at driver level: requests of libraries, not of an allocator
     struct fit_served served;
     struct fit_routed routed;
     struct fit_host host;
     struct fit_failure failure; // if an exception ended it
     char free_read[512];        // call site that read how much memory is free; "": none
+};
+
+// A process with a context on a device on which it allocated nothing.
+struct fit_context {
+    const struct fit_process *process;
+    uint32_t ordinal;       // of the device in the simulator
+    uint64_t outside_bytes; // context and libraries
 };
 
 // One process's memory on one device.
@@ -105,6 +117,9 @@ struct fit_run {
     char kernels[512];    // devices it has kernels for, as torch.cuda.get_arch_list(): "sm_75 sm_80 compute_90"; "" if unknown
     bool left;            // a rank ended without an error before it used a device
     uint64_t left_rank;
+    struct fit_absent absent;
+    struct fit_behind behind;
+    struct fit_launchers_word launchers_word;
     char last_line[300]; // of its output, without a launcher's report
     char refused[600];   // why it cannot run with some of its ranks only; "" if it can
     char folder[4096];   // of the recordings; "" once removed
@@ -112,6 +127,10 @@ struct fit_run {
     size_t process_count;
     struct fit_holding *holdings; // by rank, then process and device
     size_t holding_count;
+    struct fit_context *contexts;
+    size_t context_count;
+    uint64_t more_devices;        // to try with --devices, because more ranks than devices ran; 0: none
+    bool joined;                  // these ranks joined a job; else they were only spawned
     struct sim_read_place *reads; // reads of what kernels would have computed; most frequent first
     size_t read_count;
     struct sim_wanted *missing; // calls that are not simulated

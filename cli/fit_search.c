@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fit_failure.h"
+#include "base/text.h"
 #include "ui.h"
 
 const char *const fit_outcome_names[FIT_OUTCOME_COUNT] = {
@@ -289,16 +290,14 @@ void fit_search_end(struct fit_search *search) {
 
 const char *fit_search_cards(const struct fit_search *search, uint64_t cards, char text[FIT_CARDS_CAPACITY]) {
     struct vram_sim_model model;
-    size_t used = 0;
-    text[0] = '\0';
+    struct vr_sink sink = vr_sink_begin(text, FIT_CARDS_CAPACITY);
     if (search->limit_bytes != UINT64_MAX) {
         char size[UI_SIZE_CAPACITY];
-        (void)snprintf(text, FIT_CARDS_CAPACITY, "%s", ui_size(search->limit_bytes, size));
+        vr_sink_printf(&sink, "%s", ui_size(search->limit_bytes, size));
         return text;
     }
     for (uint32_t i = 0; vram_sim_model_at(i, &model); i++)
-        if ((cards >> i & 1) != 0 && used < FIT_CARDS_CAPACITY)
-            used += (size_t)snprintf(text + used, FIT_CARDS_CAPACITY - used, "%s%s", used == 0 ? "" : ", ", model.key);
+        if ((cards >> i & 1) != 0) vr_sink_printf(&sink, "%s%s", sink.length == 0 ? "" : ", ", model.key);
     return text;
 }
 

@@ -8,6 +8,7 @@
 #include "fit_page.h"
 #include "fit_search.h"
 #include "output.h"
+#include "base/text.h"
 #include "ui.h"
 
 enum { VALUE_MOST = 24 }; // characters of a value in the table
@@ -114,22 +115,20 @@ static void print_all_best(FILE *page, const struct fit_search *search) {
 
 static void print_progress(FILE *page, const struct fit_search *search) {
     char text[400], time[32];
-    size_t same = 0, used;
+    size_t same = 0;
     for (size_t i = 0; i < search->count; i++) same += search->points[i].same != NULL && search->points[i].outcome != FIT_NOT_RUN;
     const bool several = (search->asked & (search->asked - 1)) != 0 && search->limit_bytes == UINT64_MAX;
     const size_t fit = fit_search_count(search, FIT_SURELY), large = fit_search_count(search, FIT_TOO_LARGE);
     const size_t not_run = fit_search_count(search, FIT_NOT_RUN), unsure = fit_search_count(search, FIT_PERHAPS);
-    used = (size_t)snprintf(text, sizeof text, "%zu of %zu variants in %s: %zu %s%s, %zu %s not", search->count - not_run, search->count,
-                            fit_search_time(search->seconds, time), fit, fit == 1 ? "fits" : "fit", several ? " on all cards" : "", large,
-                            large == 1 ? "does" : "do");
-    if (unsure > 0) used += (size_t)snprintf(text + used, sizeof text - used, ", %zu not sure", unsure);
-    used += (size_t)snprintf(text + used, sizeof text - used, ", %zu failed", fit_search_count(search, FIT_WITHOUT_ANSWER));
-    if (same > 0)
-        used += (size_t)snprintf(text + used, sizeof text - used, "; %zu %s the command line of another variant", same,
-                                 same == 1 ? "has" : "have");
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    vr_sink_printf(&sink, "%zu of %zu variants in %s: %zu %s%s, %zu %s not", search->count - not_run, search->count,
+                   fit_search_time(search->seconds, time), fit, fit == 1 ? "fits" : "fit", several ? " on all cards" : "", large,
+                   large == 1 ? "does" : "do");
+    if (unsure > 0) vr_sink_printf(&sink, ", %zu not sure", unsure);
+    vr_sink_printf(&sink, ", %zu failed", fit_search_count(search, FIT_WITHOUT_ANSWER));
+    if (same > 0) vr_sink_printf(&sink, "; %zu %s the command line of another variant", same, same == 1 ? "has" : "have");
     if (not_run > 0)
-        (void)snprintf(text + used, sizeof text - used, "; then %s",
-                       search->interrupted ? "the search was interrupted" : "the time of --budget was over");
+        vr_sink_printf(&sink, "; then %s", search->interrupted ? "the search was interrupted" : "the time of --budget was over");
     print_titled(page, "Ran", text);
 }
 

@@ -1,7 +1,6 @@
 // fit_serving_print.c: prints a server's capacity, as text and as JSON.
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "fit_run.h"
 #include "fit_serving.h"
 #include "base/json_rows.h"
+#include "base/text.h"
 #include "ui.h"
 
 #define SIZE(bytes) ui_size((bytes), (char[UI_SIZE_CAPACITY]){0})
@@ -28,21 +28,20 @@ static void put_row(FILE *page, const char *title, const char *text) {
 static void print_cache(FILE *page, const struct fit_serving *serving) {
     const struct fit_served *served = serving->served;
     char text[400];
-    int used = snprintf(text, sizeof text, "%s", SIZE(serving->cache_bytes));
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    vr_sink_printf(&sink, "%s", SIZE(serving->cache_bytes));
     if (served->tokens != 0 && served->blocks != 0 && served->block_tokens != 1)
-        used += snprintf(text + used, sizeof text - (size_t)used, ": %s blocks of %s = %s tokens", COUNT(served->blocks),
-                         COUNT(served->block_tokens), COUNT(served->tokens));
+        vr_sink_printf(&sink, ": %s blocks of %s = %s tokens", COUNT(served->blocks), COUNT(served->block_tokens), COUNT(served->tokens));
     else if (serving->token_bytes != 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, ": %s tokens",
-                         COUNT(served->tokens != 0 ? served->tokens : serving->cache_bytes / serving->token_bytes));
-    if (serving->token_bytes != 0) used += snprintf(text + used, sizeof text - (size_t)used, ", %s per token", SIZE(serving->token_bytes));
+        vr_sink_printf(&sink, ": %s tokens", COUNT(served->tokens != 0 ? served->tokens : serving->cache_bytes / serving->token_bytes));
+    if (serving->token_bytes != 0) vr_sink_printf(&sink, ", %s per token", SIZE(serving->token_bytes));
     put_row(page, "KV cache", text);
     uint64_t length = served->length;
-    used = 0;
+    sink = vr_sink_begin(text, sizeof text);
     for (int i = 0; i < LENGTHS && length >= 128 && served->tokens / length > 0; i++, length /= 4)
-        used += snprintf(text + used, sizeof text - (size_t)used, "%s%s at %s", i == 0 ? "concurrent sequences by length: " : ", ",
-                         COUNT(served->tokens / length), COUNT(length));
-    if (used > 0) put_row(page, "", text);
+        vr_sink_printf(&sink, "%s%s at %s", i == 0 ? "concurrent sequences by length: " : ", ", COUNT(served->tokens / length),
+                       COUNT(length));
+    if (sink.length > 0) put_row(page, "", text);
     if (served->tokens != 0 && served->tokens < served->length) put_row(page, "", "less than one sequence of full length");
 }
 
@@ -66,17 +65,8 @@ static void print_phases(FILE *page, const struct fit_serving *serving) {
     }
 }
 
-// Appends to a line. A line that is full stays as it is.
-static void append(char *text, size_t capacity, const char *format, ...) {
-    const size_t used = strlen(text);
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text + used, capacity - used, format, arguments);
-    va_end(arguments);
-}
-
 // Appends what the engine measured to size its cache. Engines, and their versions, keep different parts of it.
-static void append_measured(char *text, size_t capacity, const struct fit_served *served) {
+static void append_measured(struct vr_sink *sink, const struct fit_served *served) {
     const struct {
         uint64_t bytes;
         const char *what;
@@ -91,7 +81,7 @@ static void append_measured(char *text, size_t capacity, const struct fit_served
         {served->taken_graph_bytes, "taken by graphs"},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].bytes != 0) append(text, capacity, "%s%s %s", *text == '\0' ? "" : ", ", SIZE(parts[i].bytes), parts[i].what);
+        if (parts[i].bytes != 0) vr_sink_printf(sink, "%s%s %s", sink->length == 0 ? "" : ", ", SIZE(parts[i].bytes), parts[i].what);
 }
 
 // Prints the engine's measurements, and how far its later use differed from them. An engine that measures no activations leaves memory
@@ -99,15 +89,16 @@ static void append_measured(char *text, size_t capacity, const struct fit_served
 static void print_estimate(FILE *page, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     const struct fit_served *served = serving->served;
     const uint64_t need = fit_need_bytes(verdict), memory = verdict->ran_memory_bytes, asked = served->estimated_requested_bytes;
-    char text[500] = "";
+    char text[500];
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
     if (asked == 0) return;
-    append_measured(text, sizeof text, served);
+    append_measured(&sink, served);
     if (served->estimated_reserve_bytes != 0)
-        append(text, sizeof text, "; %s %s", SIZE(memory > need ? memory - need : need - memory),
-               memory > need ? "stayed free" : "were missing");
+        vr_sink_printf(&sink, "; %s %s", SIZE(memory > need ? memory - need : need - memory),
+                       memory > need ? "stayed free" : "were missing");
     else
-        append(text, sizeof text, "; it asked for %s, and used %s %s", SIZE(asked), SIZE(need > asked ? need - asked : asked - need),
-               need > asked ? "more" : "less");
+        vr_sink_printf(&sink, "; it asked for %s, and used %s %s", SIZE(asked), SIZE(need > asked ? need - asked : asked - need),
+                       need > asked ? "more" : "less");
     put_row(page, "Its estimate", text);
 }
 
@@ -116,13 +107,13 @@ static void print_card(FILE *page, const struct fit_serving *serving, const stru
     char text[300];
     const double share = on.most_share < serving->served->share ? on.most_share : serving->served->share;
     // Round down, so that the share is available.
-    int used =
-        snprintf(text, sizeof text, "up to %.3f of %s", (double)(int64_t)(on.most_share * 1000) / 1000, SIZE(card->model.memory_bytes));
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    vr_sink_printf(&sink, "up to %.3f of %s", (double)(int64_t)(on.most_share * 1000) / 1000, SIZE(card->model.memory_bytes));
     if (on.cache_bytes == 0)
-        (void)snprintf(text + used, sizeof text - (size_t)used, "; no memory is left for a cache");
+        vr_sink_printf(&sink, "; no memory is left for a cache");
     else
-        (void)snprintf(text + used, sizeof text - (size_t)used, "; at %.3g: %s of cache, %s tokens%s", share, SIZE(on.cache_bytes),
-                       COUNT(on.tokens), on.tokens < serving->served->length ? ": less than one sequence" : "");
+        vr_sink_printf(&sink, "; at %.3g: %s of cache, %s tokens%s", share, SIZE(on.cache_bytes), COUNT(on.tokens),
+                       on.tokens < serving->served->length ? ": less than one sequence" : "");
     put_row(page, card->model.key, text);
 }
 
@@ -259,16 +250,13 @@ void fit_host_print(FILE *page, const struct fit_run *run, bool dummy_weights) {
     }
     if (host == NULL || host->most_bytes == 0) return;
     char text[400];
-    int used = snprintf(text, sizeof text, "%.1f s until the program used the device; %s of host memory", host->begin_seconds,
-                        SIZE(host->most_bytes));
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
+    vr_sink_printf(&sink, "%.1f s until the program used the device; %s of host memory", host->begin_seconds, SIZE(host->most_bytes));
     const uint64_t filled = host->fill_bytes - host->skipped_bytes;
-    if (filled > MUCH_BYTES / 8)
-        used += snprintf(text + used, sizeof text - (size_t)used, "; %s was initialised on the CPU in %.1f s", SIZE(filled),
-                         host->fill_seconds);
-    if (host->skipped_bytes > 0)
-        used += snprintf(text + used, sizeof text - (size_t)used, "; %s of dummy weights was not initialised", SIZE(host->skipped_bytes));
+    if (filled > MUCH_BYTES / 8) vr_sink_printf(&sink, "; %s was initialised on the CPU in %.1f s", SIZE(filled), host->fill_seconds);
+    if (host->skipped_bytes > 0) vr_sink_printf(&sink, "; %s of dummy weights was not initialised", SIZE(host->skipped_bytes));
     if (!dummy_weights && (host->fill_seconds > MUCH_SECONDS || host->most_bytes > MUCH_BYTES))
-        (void)snprintf(text + used, sizeof text - (size_t)used, ": --dummy-weights avoids the cost of weights on the host");
+        vr_sink_printf(&sink, ": --dummy-weights avoids the cost of weights on the host");
     fprintf(page, "  %-*s", FIT_TEXT_COLUMN - 2, "Host");
     ui_wrap(page, text, FIT_TEXT_COLUMN, UINT_MAX);
     fprintf(page, "\n");

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fit_launcher.h"
+#include "base/text.h"
 
 enum { WORD_MOST = 8192, SHOWN_MOST = 100 };
 
@@ -42,6 +43,7 @@ static bool make_name(struct fit_varied *one) {
 static bool read_values(struct fit_varied *one, const char *at, char wrong[FIT_VARY_WRONG]) {
     for (;; at++) {
         const size_t length = strcspn(at, ",");
+        if (length == 0) return wrong_with(wrong, "--vary has a value without a character: '%s'", one->argument);
         if (one->value_count == FIT_VALUES_MOST) return wrong_with(wrong, "--vary takes at most %d values of an argument", FIT_VALUES_MOST);
         one->texts[one->value_count] = at;
         one->lengths[one->value_count++] = length;
@@ -88,18 +90,15 @@ size_t fit_variant_names(const struct fit_vary *vary, const struct fit_variant *
 }
 
 const char *fit_variant_text(const struct fit_vary *vary, const struct fit_variant *variant, char *text, size_t capacity) {
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < vary->count && used < capacity; i++) {
+    struct vr_sink sink = vr_sink_begin(text, capacity);
+    for (size_t i = 0; i < vary->count; i++) {
         const struct fit_varied *one = &vary->arguments[i];
         const size_t place = variant->places[i];
-        const char *space = used == 0 ? "" : " ";
+        const char *space = i == 0 ? "" : " ";
         if (one->is_flag)
-            used += (size_t)snprintf(text + used, capacity - used, "%s%s%.*s", space, place == 0 ? "without " : "", (int)one->length,
-                                     one->argument);
+            vr_sink_printf(&sink, "%s%s%.*s", space, place == 0 ? "without " : "", (int)one->length, one->argument);
         else
-            used += (size_t)snprintf(text + used, capacity - used, "%s%.*s=%.*s", space, (int)one->length, one->argument,
-                                     (int)one->lengths[place], one->texts[place]);
+            vr_sink_printf(&sink, "%s%.*s=%.*s", space, (int)one->length, one->argument, (int)one->lengths[place], one->texts[place]);
     }
     return text;
 }

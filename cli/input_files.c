@@ -137,15 +137,21 @@ static int add_folder(struct input_files *files, const char *folder) {
     return CLI_OK;
 }
 
-int input_files_open(char **operands, int count, struct input_files *files) {
+// Lists the recordings of all operands of which that is possible. Returns the last failure's exit code.
+static int list_operands(char **operands, int count, struct input_files *files) {
     int code = CLI_OK;
     *files = (struct input_files){0};
-    for (int i = 0; i < count && code == CLI_OK; i++) {
-        if (is_folder(operands[i]))
-            code = add_folder(files, operands[i]);
-        else if (!add_file(files, operands[i]))
-            code = folder_failed(operands[i], "not enough host memory");
+    for (int i = 0; i < count; i++) {
+        const int listed = is_folder(operands[i])         ? add_folder(files, operands[i])
+                           : add_file(files, operands[i]) ? CLI_OK
+                                                          : folder_failed(operands[i], "not enough host memory");
+        if (listed != CLI_OK) code = listed;
     }
+    return code;
+}
+
+int input_files_open(char **operands, int count, struct input_files *files) {
+    const int code = list_operands(operands, count, files);
     if (code != CLI_OK) input_files_close(files);
     return code;
 }
@@ -181,9 +187,7 @@ int input_files_run(const struct input_files *files, const struct input_work *wo
 
 int run_command(const struct input_work *work, char **operands, int count) {
     struct input_files files;
-    const int code = input_files_open(operands, count, &files);
-    if (code != CLI_OK) return code;
-    const int result = input_files_run(&files, work);
+    const int code = list_operands(operands, count, &files), result = files.count == 0 ? CLI_OK : input_files_run(&files, work);
     input_files_close(&files);
-    return result;
+    return code > result ? code : result;
 }

@@ -40,7 +40,8 @@ struct input_work {
 
 // Reads each recording, calls work->answer, and closes it. Skips files that cannot be read. Returns the highest exit code.
 int input_files_run(const struct input_files *files, const struct input_work *work);
-// Lists the operands and calls input_files_run(), for commands that answer about each recording.
+// Lists the operands and calls input_files_run(), for commands that answer about each recording. Skips folders that cannot be listed or
+// hold no recording.
 int run_command(const struct input_work *work, char **operands, int count);
 
 #endif

@@ -297,10 +297,25 @@ static void cut_to_parent(char *path) {
         slash[slash == path] = '\0';
 }
 
+// Returns whether an entry can be made in a folder. In /proc that fails even for users whom access() promises it.
+static bool takes_entries(const char *folder) {
+    static const char name[] = "/.vram-can-write";
+    char *path = malloc(strlen(folder) + sizeof name);
+    if (path == NULL) return false;
+    (void)strcpy(path, folder);
+    (void)strcat(path, name);
+    const bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
+    const int error = errno;
+    if (made) (void)rmdir(path);
+    free(path);
+    errno = error == ENOENT ? EACCES : error; // the folder exists
+    return made;
+}
+
 static bool is_writable_folder(const char *path) {
     struct stat facts;
     if (stat(path, &facts) != 0) return false;
-    if (S_ISDIR(facts.st_mode)) return access(path, W_OK | X_OK) == 0;
+    if (S_ISDIR(facts.st_mode)) return access(path, W_OK | X_OK) == 0 && takes_entries(path);
     errno = ENOTDIR;
     return false;
 }

@@ -51,7 +51,8 @@ struct moment_settings {
          .help = "group by what this matches in file:line:function (its first group)",                                                     \
          .target = &(settings)->regex},                                                                                                    \
     {                                                                                                                                      \
-        .name = "top", .letter = 'n', .kind = ARGS_COUNT, .value = "N", .help = "rows (default 10)", .target = &(settings)->top            \
+        .name = "top", .letter = 'n', .kind = ARGS_COUNT, .value = "N", .help = "rows (default 10)", .target = &(settings)->top,           \
+        .least = 1                                                                                                                         \
     }
 
 // Converts the settings to library options, which borrow the texts. Returns false, after a line on standard error, if the moment or

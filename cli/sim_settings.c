@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "base/text.h"
 #include "ui.h"
 #include "vram/driver.h"
 #include "vram/sim.h"
@@ -42,11 +43,10 @@ static const struct {
 } figures[] = {{'M', "memory"}, {'P', "multiprocessors"}, {'L', "L2 cache"}, {'C', "clocks"}, {'B', "bus"}, {'E', "copy engines"}};
 
 void sim_cards_say_known(void) {
-    char text[2048] = "The cards are";
-    size_t used = strlen(text);
+    char text[2048];
+    struct vr_sink sink = vr_sink_begin(text, sizeof text);
     struct vram_sim_model model;
-    for (uint32_t i = 0; vram_sim_model_at(i, &model) && used + sizeof model.key + 3 < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s %s", i == 0 ? "" : ",", model.key);
+    for (uint32_t i = 0; vram_sim_model_at(i, &model); i++) vr_sink_printf(&sink, "%s %s", i == 0 ? "The cards are" : ",", model.key);
     ui_wrap(stderr, text, 0, 100);
     fprintf(stderr, ".\n");
 }

@@ -74,7 +74,7 @@ PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 # The page's engine and the command of WebAssembly are compiled from the rooms themselves, and give their hash tables random bits. The
 # command prints JSON with the library's own writer. `vram sim --missing` reads the stand-ins' counts, and makes the file by which processes
 # find each other; the doctor says which driver they are.
-BESIDES = {("viewer", "allocator/base/hash.h"), ("cli", "allocator/base/hash.h"), ("cli", "allocator/base/json.h"), ("cli", "allocator/base/json_rows.h"), ("cli", "simulator/standins/common/missing.h"), ("cli", "simulator/standins/common/rank_calls.h"), ("cli", "simulator/standins/common/reads.h"), ("cli", "simulator/standins/common/session.h"),
+BESIDES = {("viewer", "allocator/base/hash.h"), ("cli", "allocator/base/hash.h"), ("cli", "allocator/base/json.h"), ("cli", "allocator/base/json_rows.h"), ("cli", "allocator/base/text.h"), ("cli", "simulator/standins/common/missing.h"), ("cli", "simulator/standins/common/rank_calls.h"), ("cli", "simulator/standins/common/reads.h"), ("cli", "simulator/standins/common/session.h"),
            ("cli", "simulator/standins/common/read_values.h"), ("cli", "simulator/standins/common/own_runtime.h"),
            ("cli", "simulator/standins/facts/cuda.def"),
            ("cli", "simulator/standins/common/check_lines.h"),

@@ -530,9 +530,11 @@ class Recorder:
                 f"device {device} {self.ordinal(device)} {self.peaks[device][0]} {self.peaks[device][1]}"
                 f" {self.outside.get(device, 0)} {stats.get('num_ooms', 0)} {stats.get('num_alloc_retries', 0)}"
             )
+        lines += [f"context {self.ordinal(device)} {used}" for device, used in self.outside.items() if device not in self.traced()]
         seconds, size = self.first_use
         lines.append(f"host {seconds:.1f} {size} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024} {self.initialised[0]:.1f} {self.initialised[1]} {self.initialised[2]}")
         lines += [f"stepped {self.marks[-2]}"] if len(self.marks) > 1 else []
+        lines += [f"last_step {self.marks[-1]}"] if self.marks else []
         lines += ["free_read " + " ".join(self.free_read.split())[:400]] if self.free_read else []
         route = sys.modules.get("_vram_values_route")
         lines += route.lines() if route is not None else []
@@ -566,6 +568,7 @@ def torch_is_there(torch):
     part("backward").watch(RECORDER, torch)
     part("engines").watch_captures(RECORDER.serving, torch)
     part("weights").watch_torch(RECORDER, torch)
+    part("join").watch(torch, RECORDER)
     optimizer = sys.modules.get("torch.optim.optimizer")
     hook = getattr(optimizer, "register_optimizer_step_post_hook", None)
     if hook is not None:
@@ -631,6 +634,7 @@ class Finder:
 def watch_imports():
     if RANKS:
         part("fold").take_rank()
+    part("join").note_rank()
     atexit.register(RECORDER.write_failure)
     part("failure").watch_threads()
     engines, parts = part("engines").modules(RECORDER, RECORDER.serving), (part("weights"), part("kernels"), part("requests"), part("runtime"))

@@ -67,7 +67,8 @@ def lines():
         return []
     text = str(found)
     what = type(found).__name__ + (": " + text if text else "")
-    return [f"failed_at {time.time_ns() // 1000}", "failed " + cut(what) + remedy(text), *("frame " + cut(frame) for frame in frames_of(found))]
+    place = ["failed_in thread"] if IN_THREADS and found is IN_THREADS[0] else []
+    return [f"failed_at {time.time_ns() // 1000}", *place, "failed " + cut(what) + remedy(text), *("frame " + cut(frame) for frame in frames_of(found))]
 
 
 def own_rank():

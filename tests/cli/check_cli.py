@@ -107,6 +107,7 @@ def write_files(folder):
     put("bent.pickle.gz", gzip.compress(plain, mtime=0)[:100] + b"\xff" * 200)
     put("code.pickle", b"\x80\x04cos\nsystem\n(S'true'\ntR.")
     put("text.txt", b"hello\n")
+    os.mkdir(os.path.join(folder, "none"))
     put("number.json", b"42")
     with open(os.path.join(HERE, "../../examples/recordings/train.json.gz"), "rb") as file:
         put("repeats.json.gz", file.read())
@@ -152,6 +153,10 @@ CASES = [
     ("flame_folder", ["flame", "-o", "never.svg", "folder.pickle"], 3, None, True),
     ("trace", ["report", "trace.json"], 0, None, True),
     ("one_bad_of_two", ["report", "absent.pickle", "good.pickle"], 3, None, True),
+    ("leaks_of_an_empty_folder", ["leaks", "--serving", "none", "good.pickle"], 3, None, True),
+    ("leaks_every_0", ["leaks", "--every", "0", "good.pickle"], 2, None, True),
+    ("leaks_memory_0", ["leaks", "--serving", "--memory", "0", "good.pickle"], 2, None, True),
+    ("leaks_top_0", ["leaks", "--top", "0", "good.pickle"], 2, None, True),
     ("hostile", ["report", "hostile.pickle"], 0, None, True),
     ("site", ["report", "--site", "good.pickle"], 0, None, True),
     ("site_skip", ["report", "--site", "--skip", "[a-z]+\\.py", "good.pickle"], 0, None, True),

@@ -178,10 +178,14 @@ class Driver(unittest.TestCase):
                      (("--write-plan", "", "--requests", "prompt=5,output=5"), "--write-plan takes a folder"),
                      (("--write-plan", file + "/x", "--requests", "prompt=5,output=5"), "Not a directory"),
                      (("--requests", folder), "Is a directory"), (("--requests", "/dev/zero"), "is not a file"), (("--requests", file + "="), "prompt="),
-                     (("--requests", "prompt=5,output=5,concurrency=0"), "'concurrency=0' is not one of"), (("--requests", "prompt=5,output=5,prompt=6"), "'prompt=6' is given twice"))
+                     (("--requests", "prompt=5,output=5,concurrency=0"), "'concurrency=0' is not one of"), (("--requests", "prompt=5,output=5,prompt=6"), "'prompt=6' is given twice"),
+                     (("--write-plan", "/proc/x", "--requests", "prompt=5,output=5"), "--write-plan: /proc/x: Permission denied"), (("-o", "/proc/x"), "--output: /proc/x: Permission denied"),
+                     (("--requests", "prompt=5,output=5,count=1000000000"), "count= takes 1 to 10000000 requests"), (("--requests", "prompt=5000000000,output=5"), "prompt= takes at most 100000000 tokens"),
+                     (("--search", "--vary", "--x=,,"), "--vary has a value without a character: '--x=,,'"), (("--vary", "--x=1,"), "--vary has a value without a character: '--x=1,'"))
             for options, said in cases:
                 result = fit(*options, *(() if "--" in options else ("--", sys.executable, "-c", "print('ran')")))
                 self.assertIn(said, result.stderr.splitlines()[0], options)
+                self.assertLessEqual(result.stderr.count("\n"), 2, result.stderr)  # with the line that names the help
                 self.assertEqual((result.returncode, result.stdout), (2, ""), options)
                 self.assertNotIn("ran\n", result.stderr)
             for text, said in (("{" + "1" * (2 << 20) + "\n", "line 1: it is longer than 1048576 characters"), ("{\"prompt_tokens\": 1}\0\n", "line 1: it has a zero byte")):
@@ -304,16 +308,26 @@ class WentOn(unittest.TestCase):
     SMALLER = "import torch\nkept = []\ntry:\n    while True: kept.append(torch.empty(8 << 30))\nexcept MemoryError: [torch.free(one) for one in kept]\n"
 
     def test_a_part_that_failed(self):
-        for program, site in ((self.PARENT, "<string>:3:<module>"), (self.THREAD, "<string>:4:work")):
-            said = f"a part of the program ended with ValueError: no data, at {site}, and the rest went on: what that part would have used later is not covered"
+        for program, who, site in ((self.PARENT, "a child process", "<string>:3:<module>"), (self.THREAD, "a thread", "<string>:4:work")):
+            said = f"{who} ended with ValueError: no data, at {site}, and the rest went on: what it would have used later is not covered"
+            why = f"{who} raised ValueError: no data, at {site}"
             result = fit("-q", *python(program))
             text = " ".join(result.stdout.split())
-            self.assertTrue(text.startswith("Might not fit on h100: needs 64.0 MiB on a GPU like h100"), result.stdout + result.stderr)
+            self.assertTrue(text.startswith(f"Might not fit on h100: {why} Needs 64.0 MiB on a GPU like h100 Peak"), result.stdout + result.stderr)
+            self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
             self.assertIn("Went on " + said, text)
             self.assertNotIn("Smallest", text)
             answer = json.loads(fit("-q", "--json", *python(program)).stdout)
             self.assertEqual((result.returncode, answer["fits"], answer["smallest_bytes"], answer["smallest_card"], answer["went_on"]), (1, None, None, "", said))
-            self.assertTrue(fit("-q", "--memory", "2GiB", *python(program)).stdout.startswith("Not sure: needs"))
+            self.assertEqual((answer["unsure_because"], {card["fits"] for card in answer["cards"] if card["asked"]}), (why, {None}))
+            page = fit("-q", "--memory", "2GiB", *python(program)).stdout
+            self.assertTrue(" ".join(page.split()).startswith(f"Not sure: {why} Needs 64.0 MiB, the limit is 2.0 GiB"), page)
+
+    def test_a_long_exception_is_cut_in_the_first_line(self):
+        result = fit("-q", *python(self.PARENT.replace("no data", "\u00e4" * 99)))
+        text = result.stdout.replace("\n", " ")
+        self.assertIn("a child process raised ValueError: " + "\u00e4" * 24 + "..., at <string>:3:<module> Needs", text, result.stderr)
+        self.assertIn("\u00e4" * 99, text.replace("  ", ""))
 
     def test_what_is_no_failure(self):
         handled = "import os, torch\nkept = torch.empty(64 << 20)\ntry: {}['x']\nexcept KeyError: os._exit(0)\n"
@@ -328,13 +342,13 @@ class WentOn(unittest.TestCase):
         said = "the program went on after 1 memory error, so it may do something else where there is more or less memory (--each runs it on each card)"
         options = ("-q", "--card", "a100-40,h100", *python(self.SMALLER))
         text = " ".join(fit(*options, FAKE_MEMORY=str(75 << 30)).stdout.split())
-        self.assertTrue(text.startswith("Fits on h100, might not fit on a100-40: needs 72.0 GiB on a GPU like h100"), text)
+        self.assertTrue(text.startswith("Fits on h100, might not fit on a100-40: the program caught a memory error Needs 72.0 GiB on a GPU like h100"), text)
         self.assertIn("Went on " + said, text)
         self.assertNotIn("Smallest", text)
         answer = json.loads(fit("--json", *options, FAKE_MEMORY=str(75 << 30)).stdout)
         self.assertEqual((answer["went_on"], {card["key"]: card["fits"] for card in answer["cards"] if card["asked"]}), (said, {"a100-40": None, "h100": True}))
         self.assertEqual(fit("-q", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).returncode, 0)
-        self.assertTrue(fit("-q", "--memory", "40GiB", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).stdout.startswith("Not sure: needs 72.0 GiB"))
+        self.assertTrue(fit("-q", "--memory", "40GiB", *python(self.SMALLER), FAKE_MEMORY=str(75 << 30)).stdout.startswith("Not sure: the program caught a memory error\nNeeds 72.0 GiB"))
 
 
     def test_a_program_that_reads_how_much_memory_is_free(self):
@@ -370,6 +384,33 @@ class Shared(unittest.TestCase):
     def test_in_turn(self):
         answer = json.loads(fit("-q", "--json", "--card", "rtx4080", *python(self.IN_TURN)).stdout)
         self.assertEqual((answer["fits"], answer["need_bytes"], answer["others_bytes"]), (True, 12 << 30, 0))
+
+    CONTEXT = "import ctypes as c, time, torch\ncuda, context = c.CDLL('libcuda.so.1'), c.c_void_p()\n" \
+              "cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(c.byref(context), 0), torch.cuda.mem_get_info(), time.sleep(3)\n"
+
+    def test_a_process_with_only_a_context(self):
+        """Its context counts on the device, which another process uses at the same time."""
+        program = self.START + "other = subprocess.Popen([sys.executable, '-c', " + repr(self.CONTEXT) + "])\nchild(10, 3).wait(), other.wait()\n"
+        answer = json.loads(fit("-q", "--json", "--card", "h100", *python(program)).stdout)
+        self.assertEqual((answer["contexts"], len(answer["holdings"])), ([{"rank": 0, "ordinal": 0, "outside_bytes": answer["others_bytes"]}], 1))
+        self.assertGreater(answer["others_bytes"], 400 * MIB)
+        self.assertEqual(answer["need_bytes"], (10 << 30) + answer["others_bytes"])
+        text = " ".join(fit("-q", "--card", "h100", *python(program)).stdout.split())
+        self.assertIn("On its device 562.0 MiB of 1 other process at the same time", text)
+        self.assertIn("Contexts rank 0 on device 0, 562.0 MiB: without an allocation, counted on that device", text)
+        alone = fit("-q", "--json", *python(self.CONTEXT))
+        self.assertIn("nothing was recorded: the program made a context on a device and allocated nothing there", alone.stderr)
+
+    def test_more_ranks_than_devices(self):
+        rank = "import os, sys, torch\ntorch.distributed.init_process_group(rank=int(sys.argv[1]), world_size=3)\nkept = torch.empty(4 << 20)\n"
+        program = "import subprocess, sys\nranks = [subprocess.Popen([sys.executable, '-c', " + repr(rank) + ", str(i)]) for i in range(3)]\nsys.exit(max(one.wait() for one in ranks))\n"
+        fails = program.replace("max(", "1 + max(")
+        for options, words, devices in (((), program, 3), (("--devices", "3"), program, None), (("--devices", "2"), program, None), ((), fails, 3)):
+            with tempfile.TemporaryDirectory() as store:
+                answer = json.loads(fit("-q", "--json", *options, *python(words), FAKE_STORE=store).stdout)
+            self.assertEqual(answer["more_devices"], devices, options)
+        with tempfile.TemporaryDirectory() as store:
+            self.assertIn("\n  Try            --devices 3: the job has 3 ranks, and saw fewer devices\n", fit("-q", *python(program), FAKE_STORE=store).stdout)
 
     def test_ranks_of_one_device(self):
         """Two ranks of a job that use the same device need their sum, however they are scheduled here."""
@@ -547,7 +588,7 @@ class Cards(unittest.TestCase):
             answer = json.loads(result.stdout)
             self.assertEqual((result.returncode, answer["fits"]), (code, fits), limit)
             self.assertEqual(answer["need_most_bytes"] - answer["need_bytes"], 5 * MIB)
-        self.assertTrue(fit("-q", "--memory", "565MiB", *python(HEURISTIC)).stdout.startswith("Not sure: needs 563.0 to 568.0 MiB"))
+        self.assertTrue(fit("-q", "--memory", "565MiB", *python(HEURISTIC)).stdout.startswith("Not sure: sizes that are not known may take 5.0 MiB more\nNeeds 563.0 to 568.0 MiB"))
 
     def test_json_is_json_where_a_run_fails(self):
         """A program that leaves no recording, or does not exist, also gives JSON."""

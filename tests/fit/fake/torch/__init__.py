@@ -119,7 +119,21 @@ cuda = types.SimpleNamespace(initialized=False, _lazy_call=_lazy_call, is_initia
                              memory=types.SimpleNamespace(mem_get_info=mem_get_info, _record_memory_history=_record_memory_history, _snapshot=_snapshot,
                                                           reset_peak_memory_stats=reset_peak_memory_stats),
                              reset_peak_memory_stats=reset_peak_memory_stats)
-distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: False)
+
+
+def _init_process_group(backend=None, rank=-1, world_size=-1):
+    """Waits until each rank that runs has made a file in the folder FAKE_STORE."""
+    rank, count = rank if rank >= 0 else int(os.environ["RANK"]), world_size if world_size > 0 else int(os.environ["WORLD_SIZE"])
+    if "VRAM_SIM_RANKS" in os.environ:
+        count = len(os.environ["VRAM_SIM_RANKS"].split(","))
+    with open(os.path.join(os.environ["FAKE_STORE"], f"rank{rank}"), "w"):
+        pass
+    while len([name for name in os.listdir(os.environ["FAKE_STORE"]) if name.startswith("rank")]) < count:
+        time.sleep(0.01)
+
+
+distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: False, init_process_group=_init_process_group)
+
 
 class Module:
     def __call__(self, *args, **kwargs):
