@@ -1,9 +1,9 @@
 """Facts from model servers for `vram fit` during their start: the current phase, the size of the key-value cache and its number of tokens,
 and the share of the device they may use. One table covers all engines; for other engines only the recording is used.
 
-The facts (text, in PID.facts): `serving engine NAME`, `serving share OPTION VALUE` (of the device's memory), `serving tokens N`,
+The facts are lines of text in PID.facts. Sizes of the server: `serving engine NAME`, `serving share OPTION VALUE` (of the device's memory), `serving tokens N`,
 `serving cache_bytes N` (of keys and values, where the engine reports them), `serving block_tokens N`, `serving length N` (the longest sequence),
-`serving sequences N` (at once), `serving tensor_ranks N` (that share each layer), `serving graphs COUNT BYTES`, `serving dummy 1` (its weights),
+`serving sequences N` (at once), `serving tensor_ranks N` (that share each layer). What it did: `serving graphs COUNT BYTES`, `serving dummy 1` (its weights),
 `serving estimated_NAME BYTES` (the engine's own figures, by which it sized its cache; cli/fit_serving.h),
 `phase NAME BEGIN END` (microseconds of the recording's clock)."""
 import functools
