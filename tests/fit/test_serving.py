@@ -412,6 +412,16 @@ class Kernels(unittest.TestCase):
             result = fit(*python(program, "activation"), CUDA_HOME=home)
             self.assertEqual((result.returncode, "nvcc not found" in result.stderr), (3, False), result.stderr)
 
+    def test_kernels_that_need_the_toolkit_already_when_they_are_imported(self):
+        """vLLM 0.20 takes DeepGEMM for usable where its files are, and then its start ends."""
+        program = "import torch\nfrom vllm.utils.import_utils import has_deep_gemm\ntorch.empty(1 << 20)\nprint('usable', has_deep_gemm(), has_deep_gemm())\n"
+        told = "no CUDA toolkit: vLLM runs without DeepGEMM"
+        with tempfile.TemporaryDirectory() as home:
+            for variables, usable in (({"CUDA_HOME": home}, True), ({"CUDA_PATH": home}, True), ({"CUDA_HOME": "", "CUDA_PATH": "", "PATH": home}, os.path.exists("/usr/local/cuda"))):
+                stderr = fit(*python(program), **variables).stderr
+                self.assertIn(f"usable {usable} {usable}\n", stderr)
+                self.assertEqual(stderr.count(told), int(not usable))
+
     def test_norms_without_the_runtime_that_wants_nvidias_driver(self):
         program = "import os, torch\ntorch.empty(1)\nprint('norms', os.environ['FLASHINFER_USE_CUDA_NORM'])\n"
         self.assertIn("norms 1\n", fit(*python(program)).stderr)
