@@ -32,8 +32,9 @@ def answer_of(vram):
         write_model(pathlib.Path(folder), CONFIG)
         serve = [*serve_command(folder), "--max-model-len", "1024", "--port", str(free_port())]
         caches = {name: f"{folder}/{name}" for name in ("VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR")}
+        host = {"HOST_IP": "127.0.0.1"}  # 0.3 asks a name server for it otherwise
         run = subprocess.run([vram, "fit", "--json", "--for", MOST, "--", *serve], capture_output=True, text=True, errors="replace",
-                             env={**os.environ, **caches}, check=False)
+                             env={**os.environ, **caches, **host}, check=False)
     return json.loads(run.stdout or "{}"), run.stderr
 
 
