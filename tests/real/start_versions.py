@@ -32,9 +32,8 @@ def answer_of(vram):
         write_model(pathlib.Path(folder), CONFIG)
         serve = [*serve_command(folder), "--max-model-len", "1024", "--port", str(free_port())]
         caches = {name: f"{folder}/{name}" for name in ("VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR")}
-        host = {"HOST_IP": "127.0.0.1"}  # 0.3 asks a name server for it otherwise
         run = subprocess.run([vram, "fit", "--json", "--for", MOST, "--", *serve], capture_output=True, text=True, errors="replace",
-                             env={**os.environ, **caches, **host}, check=False)
+                             env={**os.environ, **caches}, check=False)
     return json.loads(run.stdout or "{}"), run.stderr
 
 
@@ -44,6 +43,8 @@ def ended(answer):
     if not failure:
         return answer.get("ended", "no answer")
     missing = re.search(r"No module named '([\w.]+)'", failure["exception"])
+    if "gaierror" in failure["exception"]:
+        return "failed: it asks a name server for an address, and the machine had none"
     return f"failed: its package installs no {missing[1]}" if missing else f"failed: {failure['exception'] or failure['text']}"
 
 
