@@ -88,9 +88,33 @@ def replace_builds_of_sglang(recorder, module):
     module.load_jit = load_jit
 
 
+def toolkit_exists():
+    """Returns whether DeepGEMM finds CUDA's toolkit, without which it cannot be imported."""
+    return bool(os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or shutil.which("nvcc")) or os.path.exists("/usr/local/cuda")
+
+
+def hide_deep_gemm(recorder, module):
+    """Without the toolkit, lets vLLM choose other kernels, as newer versions do by themselves. Version 0.20 only looks for DeepGEMM's files."""
+    find = getattr(module, "has_deep_gemm", None)
+    if find is None:
+        return
+
+    @functools.cache
+    def has_deep_gemm():
+        if not find():
+            return False
+        if not toolkit_exists():
+            recorder.say("no CUDA toolkit: vLLM runs without DeepGEMM; set CUDA_HOME to a toolkit that has nvcc")
+            return False
+        return True
+
+    module.has_deep_gemm = has_deep_gemm
+
+
 def modules(recorder):
     """Maps each module to the function to call after its import."""
     # FlashInfer's other norms are launched by a runtime that accepts only NVIDIA's driver. Both kinds fill memory that their callers allocate.
     os.environ.setdefault("FLASHINFER_USE_CUDA_NORM", "1")
     return {"flashinfer.jit.core": functools.partial(replace_builds, recorder),
-            "sglang.kernels.jit.utils.compile.loader": functools.partial(replace_builds_of_sglang, recorder)}
+            "sglang.kernels.jit.utils.compile.loader": functools.partial(replace_builds_of_sglang, recorder),
+            "vllm.utils.import_utils": functools.partial(hide_deep_gemm, recorder)}

@@ -194,6 +194,14 @@ class Servers(unittest.TestCase):
         self.assertEqual(self.estimate("0.11"), "1.0 GiB weights, 500.0 MiB taken by graphs")
         self.assertEqual(self.estimate("0.8"), "")
 
+    def test_what_is_not_known_of_one_card_and_of_several(self):
+        """Ranks that share a layer also have NCCL's memory, of which the simulator knows only a part."""
+        program = f"from vllm.v1.worker.gpu_worker import Worker\nworker = Worker({H100})\nwhile True: worker.execute_model()\n"
+        for ranks, unknown, told in (("1", 225 * MIB, "what the driver takes for kernels when they first run: up to 225.0 MiB in published logs of one card"),
+                                     ("4", 533 * MIB, "what NCCL and the driver take while the engine measures: up to 533.0 MiB in published logs of two and four cards")):
+            self.assertEqual(answer_of("--for", "60s", "--card", "h100", *python(program), FAKE_RANKS=ranks)["serving"]["unknown_bytes"], unknown)
+            self.assertIn(told, " ".join(fit("-q", "--for", "60s", "--card", "h100", *python(program), FAKE_RANKS=ranks).stdout.split()))
+
     def test_options_of_an_engine_that_always_needs_a_tokenizer(self):
         program = "import sys\nfrom vllm.engine.arg_utils import EngineArgs\nEngineArgs(sys.argv[1])\nimport torch\ntorch.empty(1 << 20)\n"
         result = fit("--json", *python(program, self.model("config.json")))
@@ -403,6 +411,16 @@ class Kernels(unittest.TestCase):
             pathlib.Path(home, "bin/nvcc").symlink_to("/bin/false")
             result = fit(*python(program, "activation"), CUDA_HOME=home)
             self.assertEqual((result.returncode, "nvcc not found" in result.stderr), (3, False), result.stderr)
+
+    def test_kernels_that_need_the_toolkit_already_when_they_are_imported(self):
+        """vLLM 0.20 takes DeepGEMM for usable where its files are, and then its start ends."""
+        program = "import torch\nfrom vllm.utils.import_utils import has_deep_gemm\ntorch.empty(1 << 20)\nprint('usable', has_deep_gemm(), has_deep_gemm())\n"
+        told = "no CUDA toolkit: vLLM runs without DeepGEMM"
+        with tempfile.TemporaryDirectory() as home:
+            for variables, usable in (({"CUDA_HOME": home}, True), ({"CUDA_PATH": home}, True), ({"CUDA_HOME": "", "CUDA_PATH": "", "PATH": home}, os.path.exists("/usr/local/cuda"))):
+                stderr = fit(*python(program), **variables).stderr
+                self.assertIn(f"usable {usable} {usable}\n", stderr)
+                self.assertEqual(stderr.count(told), int(not usable))
 
     def test_norms_without_the_runtime_that_wants_nvidias_driver(self):
         program = "import os, torch\ntorch.empty(1)\nprint('norms', os.environ['FLASHINFER_USE_CUDA_NORM'])\n"

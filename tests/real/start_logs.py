@@ -192,7 +192,7 @@ def run_rows(vram, logs, path, wanted):
             cells = compare(row, text)
             print(row["id"], row["model"], *(f"{name}: {cell}" for name, cell in cells.items()), sep="  ", flush=True)
             there = row.get("there") or re.search(r"[\d.]+", row["program_version"])[0]
-            if not cells["KV cache"].endswith("-"):
+            if not all(cells[name].endswith("-") for name in ("KV cache", "tokens")):  # the first versions print only the blocks
                 result = {"id": row["id"], "model": row["model"], "options": shown_options(row), "there": there, "here": version, **cells}
                 write_results(path, [*(done for done in read_results(path) if not has([done], row["id"], version)), result])
     for reason, ids in left_out.items():

@@ -43,6 +43,8 @@ def ended(answer):
     if not failure:
         return answer.get("ended", "no answer")
     missing = re.search(r"No module named '([\w.]+)'", failure["exception"])
+    if "gaierror" in failure["exception"]:
+        return "failed: it asks a name server for an address, and the machine had none"
     return f"failed: its package installs no {missing[1]}" if missing else f"failed: {failure['exception'] or failure['text']}"
 
 
