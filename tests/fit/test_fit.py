@@ -362,10 +362,10 @@ class WentOn(unittest.TestCase):
 class Shared(unittest.TestCase):
     """Processes that use one device need the sum of what they hold at the same time."""
 
-    # A child holds its memory until its input ends.
-    CHILD = "import sys, torch\nkept = torch.empty({} << 30)\nprint(flush=True)\nsys.stdin.read()\n"
-    START = ("import subprocess, sys\ndef child(gib):\n    one = subprocess.Popen([sys.executable, '-c', " + repr(CHILD) + ".format(gib)],"
-             " stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n    return one if one.stdout.readline() else sys.exit(1)\n")
+    HOLD = "import sys\nprint(flush=True)\nsys.stdin.read()\n"  # what a process uses, it uses until its input ends
+    CHILD = "import torch\nkept = torch.empty({} << 30)\n" + HOLD
+    START = ("import subprocess, sys\ndef start(program):\n    one = subprocess.Popen([sys.executable, '-c', program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+             "    return one if one.stdout.readline() else sys.exit(1)\ndef child(gib): return start(" + repr(CHILD) + ".format(gib))\n")
     TOGETHER = START + "both = [child(10), child(12)]\n[one.communicate() for one in both]\n"
     IN_TURN = START + "child(10).communicate(), child(12).communicate()\n"
 
@@ -385,12 +385,12 @@ class Shared(unittest.TestCase):
         answer = json.loads(fit("-q", "--json", "--card", "rtx4080", *python(self.IN_TURN)).stdout)
         self.assertEqual((answer["fits"], answer["need_bytes"], answer["others_bytes"]), (True, 12 << 30, 0))
 
-    CONTEXT = "import ctypes as c, time, torch\ncuda, context = c.CDLL('libcuda.so.1'), c.c_void_p()\n" \
-              "cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(c.byref(context), 0), torch.cuda.mem_get_info(), time.sleep(3)\n"
+    CONTEXT = "import ctypes as c, torch\ncuda, context = c.CDLL('libcuda.so.1'), c.c_void_p()\n" \
+              "cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(c.byref(context), 0), torch.cuda.mem_get_info()\n"
 
     def test_a_process_with_only_a_context(self):
         """Its context counts on the device, which another process uses at the same time."""
-        program = self.START + "other = subprocess.Popen([sys.executable, '-c', " + repr(self.CONTEXT) + "])\nchild(10, 3).wait(), other.wait()\n"
+        program = self.START + "both = [start(" + repr(self.CONTEXT + self.HOLD) + "), child(10)]\n[one.communicate() for one in both]\n"
         answer = json.loads(fit("-q", "--json", "--card", "h100", *python(program)).stdout)
         self.assertEqual((answer["contexts"], len(answer["holdings"])), ([{"rank": 0, "ordinal": 0, "outside_bytes": answer["others_bytes"]}], 1))
         self.assertGreater(answer["others_bytes"], 400 * MIB)
@@ -414,8 +414,7 @@ class Shared(unittest.TestCase):
 
     def test_ranks_of_one_device(self):
         """Two ranks of a job that use the same device need their sum, however they are scheduled here."""
-        ranks = (self.IN_TURN.replace("import subprocess, sys", "import os, subprocess, sys")
-                 .replace(".format(gib)]", ".format(gib)], env={**os.environ, 'RANK': str(gib // 12), 'WORLD_SIZE': '2'}"))
+        ranks = (self.IN_TURN.replace("def child(gib): return", "import os\ndef child(gib):\n    os.environ.update(RANK=str(gib // 12), WORLD_SIZE='2')\n    return"))
         answer = json.loads(fit("-q", "--json", "--card", "h100", *python(ranks)).stdout)
         self.assertEqual(answer["need_bytes"] - answer["others_bytes"], 12 << 30)
         self.assertGreater(answer["others_bytes"], 10 << 30)  # and a context
