@@ -319,7 +319,7 @@ static int choose_ranks(struct fit_question *question, struct fit_plan *plan, bo
 static int run_ranks(struct fit_question *question, struct fit_plan *plan, struct fit_run *run) {
     limit_time(question, plan);
     const int code = run_where_it_can(question, plan, run);
-    if (code == CLI_OK && run->exit_code == 137 && fit_run_failed(run))
+    if (code == CLI_OK && run->exit_code == 137 && fit_run_failed(run) && run->ending != FIT_ABSENT)
         ui_say("vram fit: the program was killed (signal 9): this machine may have run out of memory");
     return code;
 }

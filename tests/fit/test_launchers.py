@@ -186,6 +186,17 @@ for step in range(9): optimizer.step()
         self.assertEqual(result.stdout.splitlines()[:2], ["Rank 1 failed before it joined the job's 2 ranks, which wait for it, at", "<string>:5:<module>: ValueError: no data"])
         self.assertNotIn("exit code", result.stdout + result.stderr)
 
+    def test_a_launcher_that_does_not_end(self):
+        """It is killed in the end, which is not a lack of host memory."""
+        with tempfile.TemporaryDirectory() as folder:
+            start = ("import os, signal, subprocess, sys, time\nranks = [subprocess.Popen([sys.executable, '-c', sys.argv[2]], env={**os.environ, 'RANK': str(i), 'WORLD_SIZE': '2'})"
+                     " for i in range(2)]\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(90)\n")
+            program = ("--", sys.executable, "-c", start, "--nproc-per-node=2", self.JOINS.format("sys.exit(0)"))
+            result = subprocess.run([VRAM, "fit", "--json", *program], capture_output=True, text=True, check=False,
+                                    env={**ENVIRONMENT, "PYTHONPATH": str(HERE / "fake"), "FAKE_STORE": folder})
+        self.assertEqual(json.loads(result.stdout)["ended"], "absent", result.stderr)
+        self.assertNotIn("may have run out of memory", result.stderr)
+
     def test_ranks_that_join_late(self):
         """A slow rank ends nothing, nor does its child, nor the first program of a script, nor a rank of ranks that never join each other."""
         child = "subprocess.run([sys.executable, '-c', 'pass'], check=True); time.sleep(9)"
