@@ -94,7 +94,7 @@ def print_table(path):
     names = [name for name, *_ in TERMS]
     print("| model, options | SGLang | " + " | ".join(names) + " |\n|---|---|" + "--:|" * len(names))
     for result in start_logs.read_results(path):
-        options = result["options"].replace("--", "")
+        options = " ".join(word.strip().replace(" ", "=", 1).replace(" ", ",") for word in result["options"].split("--")[1:])
         print(f"| {result['model'].rpartition('/')[2]} `{options}` | {result['there']}, here {result['here']} | {' | '.join(shown_cell(result[name]) for name in names)} |")
 
 
