@@ -294,6 +294,27 @@ def refuse_objects(torch, c10d):
     c10d.recv_object_list = torch.distributed.recv_object_list = recv_object_list
 
 
+def refuse_symmetric(memory, groups):
+    """Refuses symmetric memory of a group of which only some ranks run: PyTorch would wait for the addresses of all. `memory` is PyTorch's module."""
+
+    def refused(function, place):
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            group = args[place] if len(args) > place else kwargs.get("group_name", kwargs.get("group"))
+            group = memory.c10d._resolve_process_group(group) if isinstance(group, str) else group
+            running = groups.running_of(group.group_name, group.size())
+            if running < group.size():
+                refuse(f"the program uses symmetric memory (asynchronous tensor parallelism, for example) in a group of {group.size()} ranks, of which {running} run."
+                       " List all members in --fold, or use --fold none")
+            return function(*args, **kwargs)
+
+        return call
+
+    for name, place in (("enable_symm_mem_for_group", 0), ("get_symm_mem_workspace", 0), ("rendezvous", 1)):
+        if hasattr(memory, name):
+            setattr(memory, name, refused(getattr(memory, name), place))
+
+
 def replace_monitored_barrier(torch, c10d):
     """A monitored barrier reports the ranks that do not come. In a group of which only some ranks run it becomes a barrier of these."""
     wait = c10d.monitored_barrier
@@ -358,5 +379,6 @@ def watch(torch, recorder):
     fold_gloo(c10d, groups)
     broadcast_objects(torch, c10d)
     refuse_objects(torch, c10d)
+    _vram_shared.when_imported("torch.distributed._symmetric_memory", functools.partial(refuse_symmetric, groups=groups))
     replace_monitored_barrier(torch, c10d)
     replace_split(torch, c10d)

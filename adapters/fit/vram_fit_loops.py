@@ -109,10 +109,12 @@ def watch(recorder, torch, step):
     if module is None:
         return
     loops, called = Loops(recorder, step), module.__call__
+    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or bool  # bool() is False
 
     @functools.wraps(called)
     def __call__(self, *args, **kwargs):
-        if not loops.is_counting():
+        # torch.compile() traces this method for a module with hooks that a compiled one calls, and knows the answer without a call.
+        if is_compiling() or not loops.is_counting():
             return called(self, *args, **kwargs)
         loops.inside, module.__call__ = True, called
         try:

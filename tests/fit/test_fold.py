@@ -93,6 +93,21 @@ class Objects(unittest.TestCase):
         self.assertIn("rank 5 receives objects from rank 4, which does not run", result.stderr)
 
 
+class Symmetric(unittest.TestCase):
+    def test_symmetric_memory_of_some_ranks_is_refused(self):
+        program = ("import sys; sys.path.append(sys.argv[1]); from types import SimpleNamespace as Names; import vram_fit_fold as fold\n"
+                   "some, whole = Names(group_name='some', size=lambda: 8), Names(group_name='whole', size=lambda: 2)\n"
+                   "memory = Names(c10d=Names(_resolve_process_group=lambda name: {'some': some, 'whole': whole}[name]), rendezvous=lambda *args: print(len(args), flush=True),"
+                   " get_symm_mem_workspace=lambda name, min_size: print(name, flush=True))\n"
+                   "fold.refuse_symmetric(memory, Names(running_of=lambda name, count: 2))\n"
+                   "memory.get_symm_mem_workspace('whole', min_size=1)\nmemory.rendezvous(None, whole)\n")
+        for last in ("memory.get_symm_mem_workspace('some', min_size=1)", "memory.rendezvous(None, group=some)", "memory.rendezvous(None, 'some')"):
+            result = subprocess.run([sys.executable, "-c", program + last, os.path.dirname(fold.__file__)], capture_output=True, text=True, check=False)
+            self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (77, "whole\n2\n", 1), result.stderr)
+            self.assertIn("symmetric memory", result.stderr)
+            self.assertIn("8 ranks, of which 2 run", result.stderr)
+
+
 class Barriers(unittest.TestCase):
     def test_a_monitored_barrier_of_some_ranks_is_a_barrier(self):
         calls = []

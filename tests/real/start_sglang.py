@@ -25,30 +25,40 @@ TERMS = (
     ("K", r"K (?:size )?([\d.]+) GB", r"K size: ([\d.]+) GB"),
     ("V", r"V (?:size )?([\d.]+) GB", r"V size: ([\d.]+) GB"),
     ("free after the pools", r"pool end avail ([\d.]+)", r"Memory pool end\. avail mem=([\d.]+) GB"),
+    ("draft's weights", r"draft weights ([\d.]+)", r"type=\w+Eagle,.* mem usage=([\d.]+) GB"),
+    ("its K", r"draft KV K ([\d.]+)", r"(?s)K size: .*K size: ([\d.]+) GB"),
+    ("its V", r"draft KV K [\d.]+ GB, V ([\d.]+)", r"(?s)V size: .*V size: ([\d.]+) GB"),
     ("graphs", r"; graph (?:mem usage )?([\d.]+) GB", r"decode CUDA graph end\..* mem usage=([\d.]+) GB"),
     ("free at last", r"available_gpu_mem ([\d.]+) GB", r"available_gpu_mem=([\d.]+) GB"),
 )
+READY = "The server is fired up and ready to roll"
 COLUMNS = ("id", "model", "options", "there", "here", *(name for name, *_ in TERMS))
+
+
+def written(folder, name):
+    """Returns the folder of a model, which has what start_logs.write_model() writes."""
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    write_model(folder / name, shape_of(name))
+    return folder / name
 
 
 def run(vram, row, log):
     """Runs the server of a row. Its output goes to the file `log`."""
-    folder = log.parent / "models" / row["model"]
-    folder.mkdir(parents=True, exist_ok=True)
-    write_model(folder, shape_of(row["model"]))
+    draft = ["--speculative-draft-model-path", written(log.parent / "models", row["draft"])] if "draft" in row else []
     memory = ["--set", f"memory={row['memory']}"] if "memory" in row else []
-    server = [sys.executable, "-m", "sglang.launch_server", "--model-path", folder, *row["command"].split(), "--port", str(free_port())]
+    server = [sys.executable, "-m", "sglang.launch_server", "--model-path", written(log.parent / "models", row["model"]), *draft, *row["command"].split(),
+              "--port", str(free_port())]
     with open(log, "w", encoding="utf-8") as file:
-        subprocess.run([vram, "fit", "--json", "--card", row["card"], *memory, "--", *server], stdout=subprocess.DEVNULL, stderr=file, check=False)
+        subprocess.run([vram, "fit", "--json", "--card", row["card"], *memory, "--until", READY, "--", *server], stdout=subprocess.DEVNULL, stderr=file, check=False)
     return log.read_text(encoding="utf-8", errors="replace")
 
 
 def compare(row, text):
-    """Returns the cells of a row's terms: printed there, printed here; "-" for what was not printed. The last line of a kind counts."""
+    """Returns the cells of a row's terms: printed there, printed here; "-" for what was not printed. The first line of a kind counts."""
     cells = {}
-    for name, there, here in TERMS:
-        pair = (re.search(there, row["figures"]), (re.findall(here, text) or [None])[-1])
-        cells[name] = f"{pair[0][1].replace(',', '') if pair[0] else '-'} {pair[1] or '-'}"
+    for name, *patterns in TERMS:
+        found = [re.search(pattern, printed) for pattern, printed in zip(patterns, (row["figures"], text))]
+        cells[name] = " ".join(match[1].replace(",", "") if match else "-" for match in found)
     return cells
 
 
@@ -64,7 +74,7 @@ def run_rows(vram, logs, path, wanted):
             continue
         cells = compare(row, run(vram, row, kept / f"{row['id']}-{version}.log"))
         print(row["id"], row["model"], *(f"{name}: {cell}" for name, cell in cells.items()), sep="  ", flush=True)
-        there = re.search(r"[\d.]+x?", row["program_version"])[0]
+        there = row.get("there") or re.search(r"[\d.]+x?", row["program_version"])[0]
         shown = {"id": row["id"], "model": row["model"], "options": row["command"], "there": there, "here": version, **cells}
         results = [*(done for done in results if done["id"] != row["id"]), shown]
     with open(path, "w", newline="", encoding="utf-8") as file:
@@ -84,7 +94,7 @@ def print_table(path):
     names = [name for name, *_ in TERMS]
     print("| model, options | SGLang | " + " | ".join(names) + " |\n|---|---|" + "--:|" * len(names))
     for result in start_logs.read_results(path):
-        options = result["options"].replace("--", "")
+        options = " ".join(word.strip().replace(" ", "=", 1).replace(" ", ",") for word in result["options"].split("--")[1:])
         print(f"| {result['model'].rpartition('/')[2]} `{options}` | {result['there']}, here {result['here']} | {' | '.join(shown_cell(result[name]) for name in names)} |")
 
 

@@ -19,7 +19,7 @@ import tempfile
 
 from train_programs import PROGRAMS, Obstacle
 
-COLUMNS = ("id", "model", "setting", "packages", "there", "here", "unit")
+COLUMNS = ("id", "model", "setting", "packages", "there", "here", "unit", "complete")
 CLOSE = 0.01
 
 
@@ -90,7 +90,8 @@ def judge(vram, python, row, path):
     there, unit = program.published(row["figures"])
     here = round(program.predicted(answer), 2)
     print(row["id"], row["model"], program.setting(), f"{there} {unit}, here {here}, {here / there - 1:+.2%}", flush=True)
-    result = {"id": row["id"], "model": row["model"], "setting": program.setting(), "packages": packages, "there": there, "here": here, "unit": unit}
+    result = {"id": row["id"], "model": row["model"], "setting": program.setting(), "packages": packages, "there": there, "here": here, "unit": unit,
+              "complete": row["complete_to_run"]}
     write_results(path, [*read_table(path), result])
 
 
@@ -114,8 +115,10 @@ def print_tables(results):
     for result, error in zip(results, errors):
         print(f"| {result['setting']} | {result['model'].rpartition('/')[2]} | {result['packages']} | {result['there']} {result['unit']} | {result['here']} {result['unit']} | "
               f"{100 * error:+.2f} % |")
-    close = sum(abs(error) <= CLOSE for error in errors)
-    print(f"\n{close} of {len(errors)} within {100 * CLOSE:.0f} %; median error {100 * statistics.median(map(abs, errors)):.2f} %, worst {100 * max(map(abs, errors)):.2f} %.")
+    close, complete = [abs(error) <= CLOSE for error in errors], [result["complete"] == "yes" for result in results]
+    shares = [100 * abs(error) for error in errors]
+    print(f"\n{sum(close)} of {len(close)} within {100 * CLOSE:.0f} %, {sum(map(min, close, complete))} of the {sum(complete)} complete ones; "
+          f"median error {statistics.median(shares):.2f} %, worst {max(shares):.2f} %.")
 
 
 def main():

@@ -3,9 +3,11 @@
 FOLDER gets the configuration of bert-large-uncased; ARGUMENTS are those of TrainingArguments, as JSON; OPTIMIZER is "" or "8-bit Adam"."""
 import functools
 import json
+import os
 import sys
 
 import numpy
+import torch
 from datasets import Dataset
 from transformers import AutoConfig, AutoModelForSequenceClassification, BertConfig, Trainer, TrainingArguments, logging
 
@@ -22,6 +24,9 @@ def examples():
 
 def adam_of_8_bits(model, arguments):
     """Returns bitsandbytes' optimizer with the page's groups of parameters: no decay for biases and normalisation."""
+    os.environ.pop("BNB_CUDA_VERSION", None)  # it does not work for cards before compute capability 7.5
+    torch.version.cuda = "12.2"  # the newest CUDA of which bitsandbytes 0.41 has a library
+    sys.modules["triton"] = None  # bitsandbytes uses a part that newer ones lack, but does without Triton
     import bitsandbytes
 
     plain = [parameter for name, parameter in model.named_parameters() if "bias" in name or "LayerNorm" in name]

@@ -46,5 +46,28 @@ def scaled_training():
         total += loss.item()  # read
 
 
+@row
+def compiled_with_hooks():
+    """torch.compile() traces the call of a module that has hooks, and must find nothing there that it cannot trace."""
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(1024, 1024)
+            self.inner.register_forward_pre_hook(lambda module, inputs: None)
+
+        def forward(self, x):
+            return x + self.inner(x)
+
+    model = nn.Sequential(Block(), Block()).cuda()
+    for block in model:
+        block.compile(backend="eager", fullgraph=True)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(20):
+        model(torch.ones(512, 1024, device="cuda")).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 if __name__ == "__main__":
     main()

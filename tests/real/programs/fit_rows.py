@@ -97,6 +97,12 @@ def fit_count_of_rows(vram):
     assert marked("fit_programs.py", "count_of_rows") == lines_read(answer, "fit_programs.py")
 
 
+def fit_compiled_with_hooks(vram):
+    code, answer = fit(vram, *own("compiled_with_hooks"))
+    print(code, answer["ended"], answer["allocated_bytes"])
+    assert (code, answer["ended"]) == (0, "repeats")
+
+
 if __name__ == "__main__":
     globals()[sys.argv[2]](sys.argv[1])
     print("ok")

@@ -244,5 +244,31 @@ def lent_vllm():
     generate(llm)
 
 
+@row
+def lent_sglang():
+    """SGLang's own graphs, in its benchmark of one batch, which runs the model in the process of this program. It lends after its first batches, and
+    then runs more."""
+    enable()
+    import sglang_engine
+
+    folder = sglang_engine.model_with_tokenizer()  # before the import, which looks for the toolkit
+    from sglang.benchmark import one_batch
+
+    once, lent = one_batch.latency_test_run_once, []
+
+    def run_and_lend(*args, **kwargs):
+        made = once(*args, **kwargs)
+        if not lent:
+            lend([])
+            lent.append(True)
+        return made
+
+    one_batch.latency_test_run_once = run_and_lend
+    options = {"load-format": "dummy", "context-length": 1024, "mem-fraction-static": 0.5, "batch-size": 4, "input-len": 64, "output-len": 8}
+    sys.argv = ["one_batch", "--model-path", folder, *(str(word) for name, value in options.items() for word in (f"--{name}", value))]
+    one_batch.cli_main()
+    assert lent
+
+
 if __name__ == "__main__":
     main()

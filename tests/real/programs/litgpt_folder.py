@@ -1,7 +1,8 @@
 """Prepares a model and data for the scripts of LitGPT of October 2023: litgpt_folder.py SOURCE CHECKPOINT DATA LONGEST
 
 CHECKPOINT is named after one of LitGPT's models. Its weights are zeros of one element each, seen in the model's shapes; its tokenizer knows a few words.
-DATA gets the training and test examples, with random tokens, of which the longest has LONGEST."""
+DATA gets the training and test examples, with random tokens, of which the longest has LONGEST. The scripts begin with it, and the logits of a step live
+until the next forward pass has ended. So the others are short, as most of Alpaca's are."""
 import dataclasses
 import json
 import pathlib
@@ -13,7 +14,7 @@ source, checkpoint, data, longest = sys.argv[1], pathlib.Path(sys.argv[2]), path
 sys.path.insert(0, source)
 from lit_gpt import GPT, Config
 
-EXAMPLES, TESTS, SHORTEST = 400, 150, 40
+EXAMPLES, TESTS, SHORTEST, OTHERS = 400, 150, 40, 300
 
 
 def write_checkpoint():
@@ -30,7 +31,7 @@ def write_checkpoint():
 
 
 def examples(count, most):
-    lengths = [most, *torch.randint(SHORTEST, most, (count - 1,)).tolist()]
+    lengths = [most, *torch.randint(SHORTEST, OTHERS, (count - 1,)).tolist()]
     return [{"input_ids": torch.randint(0, 100, (length,), dtype=torch.int32), "labels": torch.randint(0, 100, (length,), dtype=torch.int64)} for length in lengths]
 
 

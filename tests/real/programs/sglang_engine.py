@@ -31,12 +31,27 @@ def sglang_generates():
     generate()
 
 
+def write(files):
+    folder = tempfile.mkdtemp(prefix="model.")
+    for name, content in files.items():
+        with open(os.path.join(folder, name), "w") as file:
+            json.dump(content, file)
+    return folder
+
+
+def model_with_tokenizer():
+    """Returns a folder, and prepares SGLang's kernels for it."""
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    from start_logs import tokenizer_of
+
+    use_toolkit()
+    return write({"config.json": CONFIG, **tokenizer_of({}, CONFIG["vocab_size"])})
+
+
 def generate():
     import sglang
 
-    folder = tempfile.mkdtemp(prefix="model.")
-    with open(os.path.join(folder, "config.json"), "w") as file:
-        json.dump(CONFIG, file)
+    folder = write({"config.json": CONFIG})
     engine = sglang.Engine(model_path=folder, load_format="dummy", skip_tokenizer_init=True, context_length=1024)
     out = engine.generate(input_ids=[[1, 5, 9, 11]], sampling_params={"max_new_tokens": 8, "temperature": 0, "ignore_eos": True})
     print(out)
