@@ -391,7 +391,9 @@ static void print_stake(FILE *page, const struct fit_answer *answer) {
     X(CUSOLVER_WORKSPACE_PERCENT, "scratch memory of cuSOLVER, assumed to be a copy of the matrix")                                        \
     X(CUSPARSE_BUFFER, "scratch memory of cuSPARSE, assumed to be 1 KiB")                                                                  \
     X(CUDNN_DROPOUT_STATE, "the state of cuDNN's dropout, assumed to be 24 B per thread")                                                  \
-    X(NCCL_CHANNELS, "the channels that NCCL opens, assumed to be as on similar cards")
+    X(NCCL_CONNECTIONS_OF_TWO, "NCCL's connections of two ranks, assumed to be as on similar cards")                                       \
+    X(NCCL_CONNECTIONS, "NCCL's connections of more ranks, assumed to be as on similar cards")                                             \
+    X(NCCL_SENDS, "NCCL's connections for sends and receives, assumed to be none")
 
 static const char *size_in_words(const char *name) {
 #define SIZE_IN_WORDS(size, words)                                                                                                         \

@@ -17,14 +17,9 @@ static bool number_fact(struct fit_served *served, const char *line) {
     const struct {
         const char *name;
         uint64_t *to;
-    } numbers[] = {{"tokens", &served->tokens},
-                   {"blocks", &served->blocks},
-                   {"block_tokens", &served->block_tokens},
-                   {"length", &served->length},
-                   {"sequences", &served->sequences},
-                   {"cache_bytes", &served->cache_bytes},
+    } numbers[] = {{"tokens", &served->tokens},    {"blocks", &served->blocks},       {"block_tokens", &served->block_tokens},
+                   {"length", &served->length},    {"sequences", &served->sequences}, {"cache_bytes", &served->cache_bytes},
                    {"dummy", &served->dummy},
-                   {"tensor_ranks", &served->tensor_ranks},
 #define FIT_ESTIMATE_ROW(member) {#member, &served->member##_bytes},
                    FIT_ESTIMATES(FIT_ESTIMATE_ROW)
 #undef FIT_ESTIMATE_ROW

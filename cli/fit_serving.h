@@ -43,7 +43,6 @@ struct fit_served {
     uint64_t tokens, blocks, block_tokens, length, sequences;
     uint64_t cache_bytes;           // keys and values, without the engine's tables of them; 0: the engine does not report them
     uint64_t dummy;                 // 1: the engine uses dummy weights
-    uint64_t tensor_ranks;          // that share each layer; 0: unknown
     uint64_t captures, graph_bytes; // number of graphs, and bytes of their pools
 #define FIT_ESTIMATE_MEMBER(member) uint64_t member##_bytes; // 0: unknown
     FIT_ESTIMATES(FIT_ESTIMATE_MEMBER)
@@ -89,9 +88,6 @@ struct fit_serving {
 // 0.25 GiB. Of that, 0.03 GiB is simulated; the rest is not, because no rule for it is known. An engine that measures the device counts
 // it, so on a real card its cache is smaller by up to this much.
 #define FIT_KERNEL_BYTES ((uint64_t)225 << 20)
-// The same with the memory that NCCL takes while an engine with tensor ranks measures, beyond the assumed 0.16 GiB. Published logs of vLLM
-// on two and four cards print 0.38 to 0.52 GiB more than the simulation.
-#define FIT_KERNEL_AND_NCCL_BYTES ((uint64_t)533 << 20)
 
 // Fills *serving from the holding that needs the most.
 void fit_serving_find(const struct fit_verdict *verdict, struct fit_serving *serving);

@@ -129,18 +129,13 @@ static void print_beyond(FILE *page, const struct fit_serving *serving, const st
     put_row(page, "Beyond it", text);
 }
 
-// Returns the most that a real device holds and the simulated one does not, while the engine measures.
-static uint64_t unknown_bytes(const struct fit_serving *serving) {
-    return serving->served->tensor_ranks > 1 ? FIT_KERNEL_AND_NCCL_BYTES : FIT_KERNEL_BYTES;
-}
-
 static void print_unknown(FILE *page, const struct fit_serving *serving) {
-    const bool alone = serving->served->tensor_ranks <= 1;
-    const uint64_t bytes = unknown_bytes(serving);
     char text[300];
-    (void)snprintf(text, sizeof text, "what %s: up to %s in published logs of %s, so the cache may be up to %s tokens smaller",
-                   alone ? "the driver takes for kernels when they first run" : "NCCL and the driver take while the engine measures",
-                   SIZE(bytes), alone ? "one card" : "two and four cards", COUNT(bytes / serving->token_bytes));
+    (void)snprintf(
+        text, sizeof text,
+        "what the driver takes for kernels when they first run: up to %s in published logs of one card, so the cache may be up to %s "
+        "tokens smaller",
+        SIZE(FIT_KERNEL_BYTES), COUNT(FIT_KERNEL_BYTES / serving->token_bytes));
     put_row(page, "Not known", text);
 }
 
@@ -230,9 +225,8 @@ static void put_cards(struct vr_json *json, const char *name, const struct fit_s
     X(U64, "estimated_cache_bytes", served->estimated_cache_bytes, NULL_IF_EMPTY, "the part of that share that is left for the cache")     \
     X(U64, "held_bytes", it->held_bytes, ALWAYS, "highest reserved bytes, with activations as while profiling")                            \
     X(I64, "beyond_bytes", fit_serving_by_share(it) ? it->beyond_bytes : 0, ALWAYS, "bytes that the share does not cover")                 \
-    X(U64, "unknown_bytes", fit_serving_by_share(it) ? unknown_bytes(it) : 0, ALWAYS,                                                      \
-      "upper bound, from published logs, of what the driver takes for kernels when they first run, and NCCL if ranks share a layer; the "  \
-      "cache may be smaller by it")                                                                                                        \
+    X(U64, "unknown_bytes", fit_serving_by_share(it) ? FIT_KERNEL_BYTES : 0, ALWAYS,                                                       \
+      "upper bound, from published logs, of what the driver takes for kernels when they first run; the cache may be smaller by it")        \
     X(ARRAY, "cards", put_cards(json, key, it, verdict), ALWAYS, "the given cards (see below)")
 
 void fit_serving_json(struct vr_json *json, const char *name, const struct fit_serving *it, const struct fit_verdict *verdict) {

@@ -3,7 +3,7 @@ and the share of the device they may use. One table covers all engines; for othe
 
 The facts are lines of text in PID.facts. Sizes of the server: `serving engine NAME`, `serving share OPTION VALUE` (of the device's memory), `serving tokens N`,
 `serving cache_bytes N` (of keys and values, where the engine reports them), `serving block_tokens N`, `serving length N` (the longest sequence),
-`serving sequences N` (at once), `serving tensor_ranks N` (that share each layer). What it did: `serving graphs COUNT BYTES`, `serving dummy 1` (its weights),
+`serving sequences N` (at once). What it did: `serving graphs COUNT BYTES`, `serving dummy 1` (its weights),
 `serving estimated_NAME BYTES` (the engine's own figures, by which it sized its cache; cli/fit_serving.h),
 `phase NAME BEGIN END` (microseconds of the recording's clock)."""
 import functools
@@ -65,10 +65,6 @@ def is_dummy(options):
     return int("dummy" in str(getattr(options, "load_format", "")).lower())
 
 
-def vllm_tensor_ranks(settings):
-    return getattr(getattr(settings, "parallel_config", None), "tensor_parallel_size", None)
-
-
 def vllm_cache(worker, _, config):
     """Returns the facts after vLLM's worker created its cache from `config`."""
     settings = worker.vllm_config
@@ -80,8 +76,7 @@ def vllm_cache(worker, _, config):
     given = settings.cache_config.kv_cache_memory_bytes if hasattr(settings.cache_config, "kv_cache_memory_bytes") else None
     return {"engine": "vllm", "share": None if given else f"gpu_memory_utilization {settings.cache_config.gpu_memory_utilization}", "tokens": tokens,
             "blocks": config.num_blocks, "block_tokens": block, "length": settings.model_config.max_model_len,
-            "sequences": settings.scheduler_config.max_num_seqs, "dummy": is_dummy(getattr(settings, "load_config", None)),
-            "tensor_ranks": vllm_tensor_ranks(settings)}
+            "sequences": settings.scheduler_config.max_num_seqs, "dummy": is_dummy(getattr(settings, "load_config", None))}
 
 
 def vllm_v0_cache(worker, *_):
@@ -90,8 +85,7 @@ def vllm_v0_cache(worker, *_):
     tokens = cache.num_gpu_blocks * cache.block_size
     return {"engine": "vllm", "share": f"gpu_memory_utilization {cache.gpu_memory_utilization}", "tokens": tokens, "blocks": cache.num_gpu_blocks,
             "block_tokens": cache.block_size, "length": worker.model_config.max_model_len, "sequences": worker.scheduler_config.max_num_seqs,
-            "dummy": is_dummy(getattr(worker, "load_config", worker.model_config)),  # before 0.4 the model's configuration has it
-            "tensor_ranks": vllm_tensor_ranks(worker)}
+            "dummy": is_dummy(getattr(worker, "load_config", worker.model_config))}  # before 0.4 the model's configuration has it
 
 
 def vllm_estimate(worker, *_):
@@ -127,8 +121,7 @@ def sglang_cache(runner, *_):
     share = None if given and tokens and given <= tokens + page else f"mem_fraction_static {sglang_setting(arguments, 'mem_fraction_static')}"
     pool = getattr(getattr(runner, "token_to_kv_pool", None), "mem_usage", None)
     return {"engine": "sglang", "share": share, "cache_bytes": None if pool is None else round(pool * 2**30), "tokens": tokens, "blocks": tokens // page if tokens else None,
-            "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None), "dummy": is_dummy(arguments),
-            "tensor_ranks": sglang_setting(arguments, "tp_size")}
+            "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None), "dummy": is_dummy(arguments)}
 
 
 def sglang_estimate(runner, *_):

@@ -194,14 +194,6 @@ class Servers(unittest.TestCase):
         self.assertEqual(self.estimate("0.11"), "1.0 GiB weights, 500.0 MiB taken by graphs")
         self.assertEqual(self.estimate("0.8"), "")
 
-    def test_what_is_not_known_of_one_card_and_of_several(self):
-        """Ranks that share a layer also have NCCL's memory, of which the simulator knows only a part."""
-        program = f"from vllm.v1.worker.gpu_worker import Worker\nworker = Worker({H100})\nwhile True: worker.execute_model()\n"
-        for ranks, unknown, told in (("1", 225 * MIB, "what the driver takes for kernels when they first run: up to 225.0 MiB in published logs of one card"),
-                                     ("4", 533 * MIB, "what NCCL and the driver take while the engine measures: up to 533.0 MiB in published logs of two and four cards")):
-            self.assertEqual(answer_of("--for", "60s", "--card", "h100", *python(program), FAKE_RANKS=ranks)["serving"]["unknown_bytes"], unknown)
-            self.assertIn(told, " ".join(fit("-q", "--for", "60s", "--card", "h100", *python(program), FAKE_RANKS=ranks).stdout.split()))
-
     def test_options_of_an_engine_that_always_needs_a_tokenizer(self):
         program = "import sys\nfrom vllm.engine.arg_utils import EngineArgs\nEngineArgs(sys.argv[1])\nimport torch\ntorch.empty(1 << 20)\n"
         result = fit("--json", *python(program, self.model("config.json")))

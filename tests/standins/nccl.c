@@ -21,6 +21,7 @@ enum {
     REMOTE_ERROR = 6,
     TIMEOUT = 8,
     RANKS = 2,
+    CONNECTIONS_BYTES = 20971520, // the least of sizes.def
     ANY_LINES = -1
 };
 struct id {
@@ -160,11 +161,12 @@ static int run_ok(struct id id, int rank) {
     void *comm = comm_of(id, RANKS, rank), *part = NULL, *alone = NULL;
     EXPECT(CALL("ncclCommCount", (void *, int *), comm, &number) == 0 && number == RANKS);
     EXPECT(CALL("ncclCommUserRank", (void *, int *), comm, &number) == 0 && number == rank);
-    collectives(comm, rank, stream);
     messages(comm, rank, stream);
+    EXPECT(before - free_memory() < CONNECTIONS_BYTES); // only collectives make connections
+    collectives(comm, rank, stream);
     large_groups(comm, rank, stream);
     EXPECT(ALL_REDUCE(large, large, 1 << 18, FLOAT32, SUM, comm, stream) == 0);
-    EXPECT(before - free_memory() >= 10485760);                                      // at least a connection's buffer
+    EXPECT(before - free_memory() >= CONNECTIONS_BYTES);
     (void)ALL_REDUCE(large, large, ((size_t)1 << 61) + 1, INT64, SUM, comm, stream); // the size overflows to 8 bytes
     // In reverse order.
     EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, 0, -rank, &part, NULL) == 0 && part != NULL);
@@ -174,7 +176,7 @@ static int run_ok(struct id id, int rank) {
     EXPECT((alone != NULL) == (rank == 0));
     if (alone != NULL) EXPECT(CALL("ncclCommDestroy", (void *), alone) == 0);
     uint64_t bytes = 0, arguments[3] = {(uint64_t)(uintptr_t)comm, stream, large};
-    EXPECT(CALL("ncclCommMemStats", (void *, int, uint64_t *), comm, 3, &bytes) == 0 && bytes >= 10485760);
+    EXPECT(CALL("ncclCommMemStats", (void *, int, uint64_t *), comm, 3, &bytes) == 0 && bytes >= CONNECTIONS_BYTES);
     const size_t full = free_memory();
     suspend_and_resume(comm, bytes, stream);
     EXPECT(captured_nodes(stream, capture_body, arguments) == 1);

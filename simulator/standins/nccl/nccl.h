@@ -118,7 +118,8 @@ struct nccl_comm {
     // Records of its calls (nccl_calls.c); those of messages by peer.
     struct vr_rank_calls_row *collectives, **sends, **receives;
     uint64_t taken_bytes;
-    bool has_buffers, is_suspended, is_joined;
+    bool has_connections, is_suspended, is_joined;
+    int peers_sent_to; // or received from, up to a bound
     char last_error[512];
 };
 

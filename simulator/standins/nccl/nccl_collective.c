@@ -286,10 +286,46 @@ static int compare_message(const struct nccl_call *call, const struct nccl_post 
     return posts_differ(call, call->root, theirs);
 }
 
+// Most bytes per peer: on a machine of eight H100s, an exchange between all took 3.28 GB for seven peers, over 32 channels for each (nccl
+// issue 1685).
+#define SENDS_MOST_BYTES       ((uint64_t)32 * 14 << 20)
+#define SENDS_MOST_PEERS       7
+#define CONNECTIONS_MOST_BYTES ((uint64_t)686 << 20) // of the sizes that have a source
+
+// Adds an upper bound to that of the process's other communicators.
+static void add_stake(enum standin_size what, _Atomic uint64_t *total_bytes, uint64_t bytes) {
+    standin_size_stake(what, atomic_fetch_add(total_bytes, bytes) + bytes);
+}
+
+// Returns whether a call uses the connections for sends instead of those of the other collectives.
+static bool uses_sends(const struct nccl_call *call) { return nccl_is_message(call) || call->kind == NCCL_ALL_TO_ALL; }
+
+// Allocates what NCCL does when the ranks connect, at the first collective.
+static bool take_connections(struct nccl_comm *comm) {
+    static _Atomic uint64_t stake_bytes;
+    if (comm->has_connections || comm->rank_count == 1) return true;
+    const enum standin_size what = comm->rank_count == 2 ? STANDIN_NCCL_CONNECTIONS_OF_TWO : STANDIN_NCCL_CONNECTIONS;
+    const struct standin_size_row *row = standin_size(what, standin_library_version);
+    if (row->source == NULL) add_stake(what, &stake_bytes, CONNECTIONS_MOST_BYTES);
+    comm->has_connections = nccl_take(comm, row->bytes);
+    return comm->has_connections;
+}
+
+// Notes peers that get connections for sends, whose memory is not known.
+static void note_peers(struct nccl_comm *comm, int count) {
+    static _Atomic uint64_t stake_bytes;
+    if (comm->peers_sent_to + count > SENDS_MOST_PEERS) count = SENDS_MOST_PEERS - comm->peers_sent_to;
+    if (count <= 0) return;
+    comm->peers_sent_to += count;
+    (void)standin_size(STANDIN_NCCL_SENDS, standin_library_version);
+    add_stake(STANDIN_NCCL_SENDS, &stake_bytes, (uint64_t)count * SENDS_MOST_BYTES);
+}
+
 static int post_message(struct nccl_call *call) {
     struct nccl_comm *comm = call->comm;
     const bool sends = call->kind == NCCL_SEND;
     struct nccl_pair *pair = sends ? nccl_pair_of(comm, comm->rank, call->root) : nccl_pair_of(comm, call->root, comm->rank);
+    if (call->root != comm->rank && comm->sent[call->root] + comm->received[call->root] == 0) note_peers(comm, 1);
     call->number = sends ? ++comm->sent[call->root] : ++comm->received[call->root];
     nccl_note_call(call);
     if (pair == NULL) return NCCL_SUCCESS;
@@ -328,18 +364,6 @@ static int finish_message(struct nccl_call *call) {
 }
 
 // --- calls ----------------------------------------------------------------------------------------------------------
-
-// Allocates buffers at the first call, when NCCL connects.
-static bool take_buffers(struct nccl_comm *comm) {
-    if (comm->has_buffers || comm->rank_count == 1) return true;
-    const uint64_t channels = standin_size(STANDIN_NCCL_CHANNELS, standin_library_version)->bytes;
-    const uint64_t bytes = standin_size(STANDIN_NCCL_CHANNEL_BUFFER, standin_library_version)->bytes;
-    standin_size_stake(STANDIN_NCCL_CHANNELS, channels * bytes);
-    for (uint64_t i = 0; i < channels; i++)
-        if (!nccl_take(comm, bytes)) return false;
-    comm->has_buffers = true;
-    return true;
-}
 
 // Returns the number of parts that a rank gets.
 static uint64_t parts_received(const struct nccl_call *call) {
@@ -382,7 +406,9 @@ int nccl_call_begin(struct nccl_call *call) {
     const int broken = nccl_broken(comm);
     if (broken != 0) return broken;
     if (comm->is_suspended) return nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: the communicator is suspended");
-    if (!take_buffers(comm)) return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: out of memory on device %d", comm->device);
+    if (call->kind == NCCL_ALL_TO_ALL) note_peers(comm, comm->rank_count - 1);
+    if (!uses_sends(call) && !take_connections(comm))
+        return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: out of memory on device %d", comm->device);
     call->captured = is_capturing(call->stream);
     call->moves = is_small(call) && !call->captured;
     atomic_store(&comm->shared->ranks[comm->rank].thread, (int)syscall(SYS_gettid)); // glibc has gettid() only since 2.30
