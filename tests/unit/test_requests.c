@@ -48,10 +48,9 @@ static void expect_row(const struct fit_requests *requests, size_t row, uint64_t
 // --- shapes -------------------------------------------------------------------------------------------------------------------------
 
 static void what_is_no_shape(void **state) {
-    static const char *const parts[] = {"rate=0",    "rate=-1/s",   "rate=8/d",   "rate=",      "rate=8s",    "prompt=x",
-                                        "prompt=",   "prompt=9..8", "prompt=1..", "prompt=..8", "prompt=1.5", "output=-1",
-                                        "count=1e3", "size=8",      "prompt",     "=8",         "",           "prompt=999999999999",
-                                        "rate=nan",  "output=4...5"};
+    static const char *const parts[] = {
+        "rate=0",     "rate=-1/s", "rate=8/d",  "rate=",  "rate=8s", "prompt=x", "prompt=", "prompt=9..8", "prompt=1..",  "prompt=..8",
+        "prompt=1.5", "output=-1", "count=1e3", "size=8", "prompt",  "=8",       "",        "rate=nan",    "output=4...5"};
     char text[200], shown[200];
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         (void)snprintf(text, sizeof text, "seed=5,%s", parts[i]);
@@ -65,7 +64,10 @@ static void what_is_no_shape(void **state) {
     expect_wrong("prompt=8,output=1,count=0", "count= takes 1 to 10000000 requests");
     expect_wrong("prompt=8,output=1,count=10000001", "count= takes 1 to 10000000 requests");
     expect_wrong("prompt=8..16,output=1,prefix=9", "prefix= is longer than the shortest prompt");
-    expect_wrong("prompt=8,output=1,prefixes=0", "prefixes= takes 1 or more");
+    expect_wrong("prompt=8,output=1,prefixes=0", "prefixes= takes 1 to 10000000");
+    expect_wrong("prompt=8,output=1,concurrency=99999999999999999999", "concurrency= takes 1 to 10000000");
+    expect_wrong("prompt=999999999999,output=1", "prompt= takes at most 100000000 tokens");
+    expect_wrong("prompt=1,output=1..999999999999", "output= takes at most 100000000 tokens");
     expect_wrong("missing.jsonl", "'missing.jsonl' is neither a file nor a shape");
     expect_wrong("", "'' is neither a file nor a shape");
     char longer[700];
