@@ -142,11 +142,13 @@ static const struct vram_report_device *device_of(const struct vram_report *repo
 static void print_site(FILE *page, const char *site) { ui_put(page, fit_site_short(site)); }
 
 static void print_sites(FILE *page, const struct vram_report_device *device) {
+    const char *title = "At the peak";
     for (size_t i = 0; i < device->allocated.site_count && i < 3; i++) {
         if (strcmp(device->allocated.sites[i].name, "<no frames>") == 0) continue;
-        fprintf(page, "                 %s ", SIZE(device->allocated.sites[i].bytes));
+        fprintf(page, "  %-*s%s ", FIT_TEXT_COLUMN - 2, title, SIZE(device->allocated.sites[i].bytes));
         print_site(page, device->allocated.sites[i].name);
         fprintf(page, "\n");
+        title = "";
     }
 }
 
@@ -228,10 +230,7 @@ static void print_moment(FILE *page, const struct fit_verdict *verdict, const st
     const bool by_role = computed && (!highest->process->whole_program || has_roles(roles));
     if (by_role) print_roles(page, roles);
     if (computed) vram_roles_destroy(roles);
-    if (!by_role && device != NULL && device->allocated.site_count > 0) {
-        fprintf(page, "  At the peak\n");
-        print_sites(page, device);
-    }
+    if (!by_role && device != NULL) print_sites(page, device);
     vram_report_destroy(report);
 }
 
