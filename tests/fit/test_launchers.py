@@ -150,7 +150,7 @@ for step in range(99):
         """Rank 0 fails later, because rank 1 does not answer."""
         rank = "import os, time, torch\nif os.environ['RANK'] == '1': raise ValueError('no data')\ntorch.empty(1 << 20)\ntime.sleep(2)\nraise RuntimeError('connection lost')\n"
         result, _, _ = fit("torchrun", ["--nproc-per-node=2"], TORCHRUN, "-q", rank=rank)
-        self.assertRegex(json.loads(result.stdout)["failure"]["text"], "^The program failed on rank 1, at .*: ValueError: no data$")
+        self.assertRegex(json.loads(result.stdout)["failure"]["text"], "^The program failed on rank 1 before its first step ended, at .*: ValueError: no data$")
 
     # Rank 1 does the words in the braces before it joins the others.
     JOINS = """
