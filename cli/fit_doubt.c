@@ -107,13 +107,8 @@ static void behind_text(const struct fit_run *run, char *text, size_t capacity) 
 // --- a part that failed -----------------------------------------------------------------------------------------------------------------
 
 static const char *who_failed(const struct fit_run *run, const struct fit_failure *failure, char who[WHO_CAPACITY]) {
-    uint64_t rank = 0, most = 0;
-    for (size_t i = 0; i < run->process_count; i++) {
-        if (&run->processes[i].failure == failure) rank = run->processes[i].rank;
-        if (run->processes[i].rank > most) most = run->processes[i].rank;
-    }
-    if (failure->in_thread && most == 0) return "a thread";
-    if (most == 0) return "a child process";
+    uint64_t rank;
+    if (!fit_failure_rank(run, failure, &rank)) return failure->in_thread ? "a thread" : "a child process";
     (void)snprintf(who, WHO_CAPACITY, "%srank %" PRIu64, failure->in_thread ? "a thread of " : "", rank);
     return who;
 }

@@ -146,19 +146,19 @@ static void append_last_line(const struct fit_run *run, char *text, size_t capac
     (void)snprintf(text + used, capacity - used, ". Its last line of output: %s", run->last_line);
 }
 
-// Stores " on rank 2" for a failure in a job of several ranks, else "".
-static void say_rank(const struct fit_run *run, const struct fit_failure *failure, char *text, size_t capacity) {
-    uint64_t rank = 0, most = 0;
+bool fit_failure_rank(const struct fit_run *run, const struct fit_failure *failure, uint64_t *rank) {
+    uint64_t highest = 0;
+    *rank = 0;
     for (size_t i = 0; i < run->process_count; i++) {
-        if (&run->processes[i].failure == failure) rank = run->processes[i].rank;
-        if (run->processes[i].rank > most) most = run->processes[i].rank;
+        if (&run->processes[i].failure == failure) *rank = run->processes[i].rank;
+        if (run->processes[i].rank > highest) highest = run->processes[i].rank;
     }
-    text[0] = '\0';
-    if (most > 0) (void)snprintf(text, capacity, " on rank %" PRIu64, rank);
+    return highest > 0;
 }
 
 void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
-    char what[80], rank[40] = "", when[60], site[FIT_SITE_MOST], code[40] = "";
+    uint64_t rank;
+    char what[80], on_rank[40] = "", when[60], site[FIT_SITE_MOST], code[40] = "";
     const struct fit_failure *failure = fit_failure_of(run);
     if (run->ending == FIT_REFUSED) {
         (void)snprintf(text, capacity, "%s", run->refused);
@@ -177,10 +177,10 @@ void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
     fit_failure_site(failure, site, sizeof site);
     const bool ended = run->signal != 0 || run->ending == FIT_TIME; // by a signal of ours or of the user
     const bool why = !ended && failure != NULL;
-    if (why) say_rank(run, failure, rank, sizeof rank);
+    if (why && fit_failure_rank(run, failure, &rank)) (void)snprintf(on_rank, sizeof on_rank, " on rank %" PRIu64, rank);
     const bool reported = !why && !ended && run->launchers_word.any; // more than the launcher's own exit code says
     if (!why && !ended && !reported && run->exit_code <= 128) (void)snprintf(code, sizeof code, " (exit code %d)", run->exit_code);
-    (void)snprintf(text, capacity, "%s%s%s%s%s%s%s%s", what, rank, when, code, site[0] == '\0' ? "" : ", at ", fit_site_short(site),
+    (void)snprintf(text, capacity, "%s%s%s%s%s%s%s%s", what, on_rank, when, code, site[0] == '\0' ? "" : ", at ", fit_site_short(site),
                    why ? ": " : "", why ? failure->what : "");
     if (reported) fit_launchers_word_append(&run->launchers_word, text, capacity);
     if (run->left && !reported) append_left(run, text, capacity);

@@ -48,6 +48,8 @@ bool fit_run_failed(const struct fit_run *run);
 // Returns the failure of the rank that ended first, because those of other ranks may follow from it, or that of the rank that ended before
 // it joined them; NULL if none recorded one.
 const struct fit_failure *fit_failure_of(const struct fit_run *run);
+// Stores the rank of the process that failed. Returns false if the program has no ranks but 0.
+bool fit_failure_rank(const struct fit_run *run, const struct fit_failure *failure, uint64_t *rank);
 // Stores the site of a failure without folders; "" if it is unknown or there is no failure.
 void fit_failure_site(const struct fit_failure *failure, char *site, size_t capacity);
 // Writes a sentence: "The program failed after 3 steps, at FILE:LINE:FUNCTION: ValueError: ...".

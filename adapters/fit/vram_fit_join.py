@@ -1,7 +1,7 @@
 """Notes which processes are ranks, and which of them join their job by torch.distributed.init_process_group(). The command finds a rank that
 ended before it joined, for which the others wait (cli/fit_joining.c).
 
-PID.rank is "RANK WORLD NOTED_BY" for the main process of a rank. PID.joins is "WORLD PROCESS": that rank, or a process without a rank, has
+PID.rank is "RANK WORLD NOTED_BY MICROSECONDS" for the main process of a rank. PID.joins is "WORLD PROCESS": that rank, or a process without a rank, has
 called the function. PID.spawns is the number of processes that torch.multiprocessing.spawn() starts. A rank's children have its number too, so MAIN names its main process to them: "PID:RANK:WORLD"."""
 import functools
 import os
